@@ -1,0 +1,61 @@
+"""Sheets of noise, made once in a process and cut at random places.
+
+Drawing fresh noise for each picture would cost more than all the rest of it;
+a sheet is the same in every process, and which part of it a picture gets is
+the picture's own draw.
+"""
+
+import functools
+
+import cv2
+import numpy as np
+
+_SIDE = 1024  # px; a sheet repeats beyond it
+_SHEET_SEED = 20170901  # any number: it only has to stay the same
+
+
+@functools.cache
+def grain_sheet() -> np.ndarray:
+    """White noise in three channels, mean 128 and deviation 40, (1024, 1024, 3) uint8."""
+    rng = np.random.default_rng(_SHEET_SEED)
+    noise = rng.normal(128, 40, (_SIDE, _SIDE, 3))
+    return np.clip(noise, 0, 255).astype(np.uint8)
+
+
+@functools.cache
+def cloud_sheet() -> np.ndarray:
+    """Fractal noise, seven octaves with halving strength, (1024, 1024) uint8, mean 128."""
+    rng = np.random.default_rng(_SHEET_SEED + 1)
+    total = np.zeros((_SIDE, _SIDE), np.float32)
+    for octave in range(7):
+        cells = 8 << octave
+        grid = rng.random((cells, cells), np.float32) - 0.5
+        grid = np.pad(grid, 2, mode="wrap")  # so that the sheet has no seam
+        step = _SIDE // cells
+        wide = cv2.resize(grid, None, fx=step, fy=step, interpolation=cv2.INTER_CUBIC)
+        total += wide[2 * step : -2 * step, 2 * step : -2 * step] * 0.5**octave
+    total = (total - total.mean()) / total.std()
+    return np.clip(128 + 52 * total, 0, 255).astype(np.uint8)
+
+
+def cut(sheet: np.ndarray, rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """Cut a random piece, of (H, W) px, out of a sheet; mirrored as often as not."""
+    height, width = shape
+    top, left = (int(edge) for edge in rng.integers(0, _SIDE, 2))
+    mirrored = bool(rng.integers(2))
+    if top + height <= _SIDE and left + width <= _SIDE:
+        piece = sheet[top : top + height, left : left + width]
+    else:
+        rows = np.arange(top, top + height) % _SIDE
+        columns = np.arange(left, left + width) % _SIDE
+        piece = sheet[rows][:, columns]
+    return piece[:, ::-1] if mirrored else piece
+
+
+def clouds(
+    rng: np.random.Generator, shape: tuple[int, int], *, across: float, down: float
+) -> np.ndarray:
+    """Fractal noise stretched `across` and `down` times, (H, W) uint8."""
+    source = (max(2, round(shape[0] / down)), max(2, round(shape[1] / across)))
+    piece = np.ascontiguousarray(cut(cloud_sheet(), rng, source))
+    return cv2.resize(piece, shape[::-1], interpolation=cv2.INTER_LINEAR)
