@@ -1,0 +1,49 @@
+# The commands of swin_mm. `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Whatever is set here, on make's command line or in the environment reaches the scripts.
+export PYTHON ?= python3
+export BACKBONE ?= swin_mm.SwinTransformer
+PYTEST_ARGS ?=
+
+python := .venv/bin/python
+
+.PHONY: help setup train scenes test lint format wheel clean clean-all
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@echo 'Settings, such as PYTHON=python3.11, are listed on top of tools/setup_env.sh.'
+
+setup: ## Build .venv with the tested versions (15 to 20 minutes the first time, then a second)
+	@tools/setup_env.sh
+
+train: setup ## Train Mask R-CNN on drawn scenes and test it (about 12 minutes on two cores)
+	@tools/offline_job.sh train
+
+scenes: setup ## Draw the scenes that `make train` trains on, into data/scenes (half a minute)
+	@tools/offline_job.sh scenes
+
+test: lint ## Run the linters and the whole test suite (about 12 minutes on two cores)
+	@$(python) -m pytest $(PYTEST_ARGS)
+
+lint: setup ## Check the style: ruff, and shellcheck where it is installed
+	@$(python) -m ruff check .
+	@$(python) -m ruff format --check .
+	@if command -v shellcheck >/dev/null; then shellcheck tools/*.sh .ci/run; fi
+
+format: setup ## Let ruff correct the style
+	@$(python) -m ruff check --fix .
+	@$(python) -m ruff format .
+
+wheel: setup ## Build the wheel of swin_mm into dist/
+	@$(python) -m pip wheel -q --no-build-isolation --no-deps -w dist .
+	@ls dist/*.whl
+
+clean: ## Remove what building and testing left behind
+	@rm -rf build dist .pytest_cache .ruff_cache .hypothesis
+	@find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+clean-all: clean ## Remove .venv and the drawn scenes too; work_dirs and the wheel cache stay
+	@rm -rf .venv data/scenes swin_mm.egg-info

@@ -1,0 +1,51 @@
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+here = Path(__file__).parent
+version = re.search(r'^__version__ = "(.+)"$', (here / "swin_mm/__init__.py").read_text(), re.M)
+readme = here / "README.md"
+
+setup(
+    name="swin_mm",
+    version=version[1],
+    description="Swin Transformer as a dense-prediction backbone for MMDetection and MMSegmentation",
+    long_description=readme.read_text(encoding="utf-8") if readme.exists() else "",
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    classifiers=[
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.10",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Scientific/Engineering :: Image Recognition",
+    ],
+    packages=find_packages(include=["swin_mm", "swin_mm.*"]),
+    python_requires=">=3.10",
+    # MMEngine and its kin are extras: two distributions provide them under the same import names,
+    # and whoever has one must not be given the other.
+    install_requires=["torch>=2.4", "numpy>=1.24"],
+    extras_require={
+        "onedl": [
+            "onedl-mmengine>=0.10.12,<0.11",
+            "onedl-mmcv>=2.3.6,<2.4",
+            "onedl-mmdetection>=3.5.1,<3.6",
+            "onedl-mmsegmentation>=1.4.2,<1.5",
+        ],
+        "openmmlab": [
+            "mmengine>=0.10.7,<0.11",
+            "mmcv>=2.1.0,<2.2",
+            "mmdet>=3.3.0,<3.4",
+            "mmsegmentation>=1.2.2,<1.3",
+            "ftfy",  # mmsegmentation imports both without asking for them
+            "regex",
+        ],
+        "safetensors": ["safetensors>=0.4"],
+        "test": ["hypothesis>=6.100", "pytest>=8", "safetensors>=0.4"],
+        "dev": ["hypothesis>=6.100", "pytest>=8", "ruff>=0.9", "safetensors>=0.4"],
+    },
+)
