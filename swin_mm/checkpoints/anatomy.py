@@ -1,0 +1,90 @@
+"""Read a network's sizes off its tensors, and say in words where two networks differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from swin_mm.checkpoints.errors import CheckpointError
+
+_BLOCK = re.compile(r"stages\.(\d+)\.blocks\.(\d+)\.")
+_TABLE = re.compile(r"stages\.(\d+)\.blocks\.0\.attn\.w_msa\.relative_position_bias_table")
+
+# First channels and depth of stage 2 of the papers' networks (Liu et al. 2021, sec. 3.3).
+_KNOWN = {
+    (96, 6): "Swin-T",
+    (96, 18): "Swin-S",
+    (128, 18): "Swin-B",
+    (192, 18): "Swin-L",
+}
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """The sizes of a Swin.
+
+    Attributes:
+        embed_dims: channels of the first stage; None if its tensors do not tell.
+        depths: blocks of each stage.
+        num_heads: heads of each stage, for stages that tell.
+    """
+
+    embed_dims: int | None
+    depths: tuple[int, ...]
+    num_heads: Mapping[int, int]
+
+    @property
+    def known_as(self) -> str | None:
+        """The published network of these sizes, if there is one."""
+        return _KNOWN.get((self.embed_dims, self.depths[2])) if len(self.depths) > 2 else None
+
+
+def anatomy_of(tensors: Mapping[str, Tensor]) -> Anatomy:
+    """Read the sizes off tensors that bear our names."""
+    depths: dict[int, int] = {}
+    heads: dict[int, int] = {}
+    for name, tensor in tensors.items():
+        if found := _BLOCK.match(name):
+            stage, block = map(int, found.groups())
+            depths[stage] = max(block + 1, depths.get(stage, 0))
+        if found := _TABLE.fullmatch(name):
+            heads[int(found[1])] = tensor.shape[-1]
+    patches = tensors.get("patch_embed.projection.weight")
+    return Anatomy(
+        embed_dims=None if patches is None else patches.shape[0],
+        depths=tuple(depths.get(stage, 0) for stage in range(max(depths, default=-1) + 1)),
+        num_heads=heads,
+    )
+
+
+def check_same_network(theirs: Anatomy, ours: Anatomy) -> None:
+    """Refuse a file of another network; stages that the model does not build may be there.
+
+    Raises:
+        CheckpointError: naming each size that differs.
+    """
+    differences = []
+    if None not in (theirs.embed_dims, ours.embed_dims) and theirs.embed_dims != ours.embed_dims:
+        differences.append(f"{theirs.embed_dims} channels in stage 0, the model {ours.embed_dims}")
+    if len(theirs.depths) < len(ours.depths):
+        differences.append(f"{len(theirs.depths)} stages, the model {len(ours.depths)}")
+    pairs = zip(theirs.depths, ours.depths, strict=False)
+    for stage, (depth, wanted) in enumerate(pairs):
+        if depth != wanted:
+            differences.append(f"depth {depth} in stage {stage}, the model {wanted}")
+    for stage, wanted in ours.num_heads.items():
+        heads = theirs.num_heads.get(stage, wanted)
+        if heads != wanted:
+            differences.append(f"{heads} heads in stage {stage}, the model {wanted}")
+    if not differences:
+        return
+    name = theirs.known_as
+    raise CheckpointError(
+        f"checkpoint has {'; '.join(differences)}"
+        + (f": is this {name}?" if name and name != ours.known_as else ".")
+        + " Build the model with the embed_dims, depths and num_heads of the file"
+        + f" (depths={theirs.depths}), or give a file of the model's"
+    )

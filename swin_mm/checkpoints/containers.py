@@ -1,0 +1,82 @@
+"""What a checkpoint wraps around its tensors: containers, wrappers, the rest of a detector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from swin_mm.checkpoints.errors import CheckpointError
+
+# Asked in this order: MMEngine saves averaged weights, where it keeps any, as its state_dict.
+CONTAINERS = (
+    "state_dict",
+    "model",
+    "model_state",
+    "model_state_dict",
+    "teacher",
+    "student",
+    "net",
+    "ema_state_dict",
+    "state_dict_ema",
+    "model_ema",
+)
+
+# Names that wrappers of modules insert anywhere in a key; no network uses them itself.
+_WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
+
+
+@dataclass(frozen=True)
+class Unwrapped:
+    """The tensors of a checkpoint.
+
+    Attributes:
+        tensors: every tensor by its full name.
+        container: where they lay, such as ``'state_dict'``; empty for a bare file.
+    """
+
+    tensors: dict[str, Tensor]
+    container: str
+
+
+def unwrap(checkpoint: Mapping) -> Unwrapped:
+    """Take the tensors of a network out of a checkpoint.
+
+    Raises:
+        CheckpointError: if it holds none.
+    """
+    path, inside = [], checkpoint
+    while (name := _container_in(inside)) is not None:
+        path.append(name)
+        inside = inside[name]
+    tensors = {
+        _without_wrappers(key): value
+        for key, value in inside.items()
+        if isinstance(key, str) and isinstance(value, Tensor)
+    }
+    if not tensors:
+        raise CheckpointError(
+            "a checkpoint must hold named tensors, by themselves or under one of "
+            f"{', '.join(CONTAINERS)}; this one holds {_some_keys(checkpoint)}"
+            + (f", and under {'.'.join(path)!r} {_some_keys(inside)}" if path else "")
+            + ". Save model.state_dict()"
+        )
+    return Unwrapped(tensors, ".".join(path))
+
+
+def _container_in(checkpoint: Mapping) -> str | None:
+    held = (name for name in CONTAINERS if isinstance(checkpoint.get(name), Mapping))
+    return next(held, None)
+
+
+def _without_wrappers(key: str) -> str:
+    if not any(wrapper in key for wrapper in _WRAPPERS):
+        return key
+    return ".".join(part for part in key.split(".") if part not in _WRAPPERS)
+
+
+def _some_keys(mapping: Mapping) -> str:
+    keys = [repr(key) for key in list(mapping)[:5]]
+    more = f" and {len(mapping) - 5} more" if len(mapping) > 5 else ""
+    return f"{', '.join(keys)}{more}" if keys else "nothing"

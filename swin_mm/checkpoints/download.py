@@ -1,0 +1,80 @@
+"""Fetch weight files by URL, once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import torch
+
+from swin_mm.checkpoints.errors import CheckpointError
+
+# name-1a2b3c4d.pth bears the start of its SHA-256; name-20220317.pth bears a date.
+_HASH = re.compile(r"-(?!20\d{6}\.)([0-9a-f]{8,64})\.[^.]+$")
+
+# MMSegmentation's publishing tool names a file by the hash of what it was made from.
+_HASH_OF_ANOTHER_FILE = ("/mmsegmentation/",)
+
+
+def is_url(source: str | os.PathLike) -> bool:
+    """Say whether a source has to be fetched."""
+    return isinstance(source, str) and source.startswith(("http://", "https://"))
+
+
+def download(url: str) -> Path:
+    """Fetch a file into torch.hub's folder of checkpoints, unless it is there already.
+
+    It gets its name when it is complete, and its hash, if the name bears one, is right.
+
+    Raises:
+        CheckpointError: if it cannot be fetched, or is not what its name says.
+    """
+    name = unquote(Path(urlparse(url).path).name)
+    if not name:
+        raise CheckpointError(f"the URL of a checkpoint must end in a file's name, got {url}")
+    folder = Path(torch.hub.get_dir()) / "checkpoints"
+    path = folder / name
+    if path.is_file():
+        return path
+    print(f"Fetching {url} to {path}", file=sys.stderr)
+    partial = path.with_name(f".{name}.{os.getpid()}.partial")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.hub.download_url_to_file(url, str(partial), progress=sys.stderr.isatty())
+        check_hash(partial, url)
+        partial.replace(path)
+    except CheckpointError:
+        raise
+    except Exception as error:  # the network, the server, the disk: urllib has many ways to fail
+        raise CheckpointError(
+            f"cannot fetch {url}: {error}. Check the network and the address, or fetch it "
+            f"elsewhere and put it at {path}"
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def check_hash(path: Path, url: str) -> None:
+    """Compare a file with the start of its SHA-256 in a URL's file name, if it bears one.
+
+    Raises:
+        CheckpointError: if they differ.
+    """
+    wanted = _HASH.search(urlparse(url).path)
+    if wanted is None or any(place in url for place in _HASH_OF_ANOTHER_FILE):
+        return
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    if not digest.hexdigest().startswith(wanted[1]):
+        raise CheckpointError(
+            f"the SHA-256 of {url} must start with {wanted[1]}, what came starts with "
+            f"{digest.hexdigest()[: len(wanted[1])]}. Try again; if you trust it as it is, fetch "
+            "it yourself and give the path"
+        )

@@ -1,0 +1,153 @@
+"""Give a model's tensors what a file has for them, resizing where a rule exists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from swin_mm.checkpoints import resize
+from swin_mm.checkpoints.errors import CheckpointError
+from swin_mm.checkpoints.report import Resized
+
+TABLE, INDEX = "relative_position_bias_table", "relative_position_index"
+
+# What else but the weights decides whether a tensor exists, and its shape.
+_ARGUMENTS = (
+    (r"absolute_pos_embed", "use_abs_pos_embed, pretrain_img_size"),
+    (r"patch_embed\.projection\..*", "in_channels, patch_size"),
+    (r"(patch_embed|.*downsample)\.norm\..*", "patch_norm"),
+    (r".*qkv\.bias", "qkv_bias"),
+    (r".*ffn\..*", "mlp_ratio"),
+)
+
+
+@dataclass
+class Fitted:
+    """What a file gives to a model.
+
+    Attributes:
+        tensors: by our names, in the model's shapes.
+        resized: which of them came in another shape.
+        absent: our names of parameters and buffers that the file lacks.
+        left: our names of what the model does not take.
+    """
+
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    resized: list[Resized] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+
+def fit(source: Mapping[str, Tensor], model: nn.Module) -> Fitted:
+    """Bring tensors of our names to a model's shapes.
+
+    Index buffers are no weights: the model's own stay.
+
+    Raises:
+        CheckpointError: if shapes differ where no rule exists, naming the argument that decides.
+    """
+    fitted, misfits = Fitted(), []
+    target = model.state_dict()
+    for name, wanted in target.items():
+        if name.endswith(INDEX):
+            continue
+        given = source.get(name)
+        if given is None:
+            fitted.absent.append(name)
+        elif not (given.is_floating_point() and given.layout is torch.strided):
+            misfits.append(f"{name} is {given.dtype}, {given.layout}")
+        elif is_ready(name, source, target):
+            fitted.tensors[name] = given
+        elif (done := resize_to_fit(name, source, model, wanted)) is not None:
+            fitted.tensors[name], how = done
+            before, after = tuple(given.shape), tuple(wanted.shape)
+            fitted.resized.append(Resized(name, before, after, how))
+        else:
+            misfits.append(_misfit(name, given, wanted))
+    if misfits:
+        more = f"; and {len(misfits) - 4} more" if len(misfits) > 4 else ""
+        raise CheckpointError(
+            f"tensors must be numbers of the model's shapes: {'; '.join(misfits[:4])}{more}. "
+            "Build the model as the file's was, or give another file"
+        )
+    fitted.left = [name for name in source if name not in target]
+    return fitted
+
+
+def is_ready(name: str, source: Mapping[str, Tensor], target: Mapping[str, Tensor]) -> bool:
+    """Say whether a tensor can be taken as it is.
+
+    Tables of windows 7 x 14 and 14 x 7 have the same shape; only their indices differ.
+    """
+    if source[name].shape != target[name].shape:
+        return False
+    index = name.removesuffix(TABLE) + INDEX
+    if not name.endswith(TABLE) or index not in source or index not in target:
+        return True
+    return torch.equal(source[index].cpu(), target[index].cpu())
+
+
+def resize_to_fit(
+    name: str, source: Mapping[str, Tensor], model: nn.Module, wanted: Tensor
+) -> tuple[Tensor, str] | None:
+    """Apply the rule for a tensor of another shape.
+
+    Returns:
+        The tensor in the model's shape and what was done to it; None if there is no rule.
+
+    Raises:
+        CheckpointError: if the window of a bias table cannot be told.
+    """
+    given = source[name]
+    if name.endswith(TABLE) and given.shape[1:] == wanted.shape[1:]:
+        window = resize.window_of(given, source.get(name.removesuffix(TABLE) + INDEX))
+        target = _window_of_module(name, model, wanted)
+        how = f"window {_times(window)} -> {_times(target)}"
+        return resize.resize_bias_table(given, window, target), how
+    if name == "absolute_pos_embed":
+        return _fit_embedding(given, model, wanted)
+    if name == "patch_embed.projection.weight" and (
+        given.shape[1] == 3 and given.shape[2:] == wanted.shape[2:]
+    ):
+        channels = wanted.shape[1]
+        return resize.adapt_in_channels(given, channels), f"in_channels 3 -> {channels}"
+    return None
+
+
+def argument_for(name: str) -> str | None:
+    """Name the model's arguments that decide whether a tensor exists, and its shape."""
+    decides = (arguments for form, arguments in _ARGUMENTS if re.fullmatch(form, name))
+    return next(decides, None)
+
+
+def _window_of_module(name: str, model: nn.Module, table: Tensor) -> tuple[int, int]:
+    owner = model.get_submodule(name.rpartition(".")[0])
+    window = getattr(owner, "window_size", None)
+    return tuple(window) if window else resize.window_of(table, getattr(owner, INDEX, None))
+
+
+def _fit_embedding(given: Tensor, model: nn.Module, wanted: Tensor) -> tuple[Tensor, str] | None:
+    embedding, grid = resize.flatten_position_embedding(given)
+    target = getattr(model, "pretrain_grid", None)
+    if target is None:
+        target = resize.flatten_position_embedding(wanted)[1]
+    if grid is None or target is None or embedding.shape[2] != wanted.shape[2]:
+        return None
+    how = f"position embedding {_times(grid)} -> {_times(target)}"
+    if grid == target:
+        return embedding, how
+    return resize.resize_embedding(embedding, grid, target), how
+
+
+def _misfit(name: str, given: Tensor, wanted: Tensor) -> str:
+    shapes = f"{name} is {tuple(given.shape)}, the model's {tuple(wanted.shape)}"
+    arguments = argument_for(name)
+    return f"{shapes} ({arguments})" if arguments else shapes
+
+
+def _times(sides: tuple[int, int]) -> str:
+    return "x".join(map(str, sides))

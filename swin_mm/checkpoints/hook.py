@@ -1,0 +1,87 @@
+"""Let a backbone inside a detector take any layout from plain ``load_state_dict``.
+
+MMEngine and torch give every module's hooks the keys under its own prefix before they load it. So
+an official detector's file loads through ``load_from=`` in anyone's configuration, heads and all.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import MutableMapping
+from typing import Any
+
+from torch import Tensor, nn
+
+from swin_mm.checkpoints.errors import CheckpointError
+from swin_mm.checkpoints.fit import INDEX, is_ready, resize_to_fit
+from swin_mm.checkpoints.load import adapt_state_dict
+
+_logger = logging.getLogger(__name__)
+
+
+def adapt_on_load(
+    module: nn.Module,
+    state_dict: MutableMapping[str, Any],
+    prefix: str,
+    *_: Any,
+) -> None:
+    """Bring what is about to be loaded to a backbone's names, order and shapes, in place.
+
+    For ``backbone.register_load_state_dict_pre_hook``. A file of our own names and shapes passes
+    untouched: resuming is exact, and strict loading stays strict.
+
+    Args:
+        module: the backbone.
+        state_dict: all that is being loaded.
+        prefix: of the backbone in it, such as ``'backbone.'``.
+
+    Raises:
+        CheckpointError: if what lies under the prefix belongs to another network.
+    """
+    under = {
+        key.removeprefix(prefix): value
+        for key, value in state_dict.items()
+        if key.startswith(prefix) and isinstance(value, Tensor)
+    }
+    if not under:
+        return
+    own = module.state_dict()
+    if any(name.startswith("stages.") for name in under):
+        _mend(module, own, under, state_dict, prefix)
+        return
+    if not any(".blocks." in name for name in under) and under.keys() & own.keys():
+        return  # a few tensors of ours, such as norms
+    try:
+        adapted, report = adapt_state_dict(under, module)
+    except CheckpointError as error:
+        where = f"under {prefix!r}: " if prefix else ""
+        raise CheckpointError(f"{where}{error}") from error
+    for name in under:
+        del state_dict[prefix + name]
+    indices = {name: value for name, value in own.items() if name.endswith(INDEX)}
+    state_dict.update((prefix + name, value) for name, value in {**indices, **adapted}.items())
+    _logger.info("%s", report)
+
+
+def _mend(
+    module: nn.Module,
+    own: MutableMapping[str, Tensor],
+    under: MutableMapping[str, Tensor],
+    state_dict: MutableMapping[str, Any],
+    prefix: str,
+) -> None:
+    """Bring tensors of our own names to other windows, pictures or channels, nothing else.
+
+    What no rule covers is left as it is, for ``load_state_dict`` to report.
+    """
+    for name in under:
+        if name.endswith(".attn_mask"):
+            del state_dict[prefix + name]
+        elif name in own and not is_ready(name, under, own):
+            resized = resize_to_fit(name, under, module, own[name])
+            if resized is not None:
+                state_dict[prefix + name], how = resized
+                _logger.info("%s%s resized (%s)", prefix, name, how)
+    for name in own:
+        if name.endswith(INDEX) and name in under:
+            state_dict[prefix + name] = own[name]

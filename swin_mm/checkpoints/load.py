@@ -1,0 +1,112 @@
+"""Load a backbone from a file of any known layout: detect, rename, reorder, resize, report."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+from torch import Tensor, nn
+
+from swin_mm.checkpoints.anatomy import anatomy_of, check_same_network
+from swin_mm.checkpoints.containers import unwrap
+from swin_mm.checkpoints.detect import detect
+from swin_mm.checkpoints.errors import CheckpointError
+from swin_mm.checkpoints.fit import INDEX, Fitted, argument_for, fit
+from swin_mm.checkpoints.read import read_checkpoint
+from swin_mm.checkpoints.rename import Renamed, to_our_names
+from swin_mm.checkpoints.report import Dropped, LoadReport
+
+_OUTPUT_NORM = re.compile(r"norm\d+\.(weight|bias)")
+_STAGE = re.compile(r"stages\.(\d+)\.(downsample\.)?.*")
+
+
+def load_pretrained(
+    model: nn.Module,
+    source: str | os.PathLike | Mapping,
+    *,
+    layout: str | None = None,
+    prefix: str | None = None,
+    unsafe: bool = False,
+) -> LoadReport:
+    """Load a backbone from a file, whoever wrote it.
+
+    Args:
+        model: a backbone with our names.
+        source: path or URL, or a checkpoint that has been read.
+        layout: overrules the detection; one of ``swin_mm.checkpoints.LAYOUTS``.
+        prefix: where the backbone is, for files that hold several.
+        unsafe: run the pickle's code if it wants to; only for files you trust.
+
+    Returns:
+        What became of every tensor.
+
+    Raises:
+        CheckpointError: if the file cannot be read, understood or fitted. The model is unchanged.
+    """
+    if not isinstance(source, Mapping):
+        source = read_checkpoint(source, unsafe=unsafe)
+    tensors, report = adapt_state_dict(source, model, layout=layout, prefix=prefix)
+    model.load_state_dict(tensors, strict=False)
+    return report
+
+
+def adapt_state_dict(
+    checkpoint: Mapping,
+    model: nn.Module,
+    *,
+    layout: str | None = None,
+    prefix: str | None = None,
+) -> tuple[dict[str, Tensor], LoadReport]:
+    """Bring a checkpoint to a backbone's names, order and shapes; see :func:`load_pretrained`.
+
+    Returns:
+        Tensors that ``model.load_state_dict(..., strict=False)`` takes, and what became of all.
+    """
+    unwrapped = unwrap(checkpoint)
+    found = detect(unwrapped.tensors, layout=layout, prefix=prefix)
+    renamed = to_our_names(unwrapped.tensors, found)
+    check_same_network(anatomy_of(renamed.tensors), anatomy_of(model.state_dict()))
+    fitted = fit(renamed.tensors, model)
+    new = [name for name in fitted.absent if _OUTPUT_NORM.fullmatch(name)]
+    missing = [name for name in fitted.absent if name not in new]
+    if len(fitted.tensors) < len(missing):
+        raise CheckpointError(
+            "a file must hold most of the model's tensors, this one (layout "
+            f"{found.layout.name}) has {len(fitted.tensors)} and lacks {len(missing)}, "
+            f"the first {', '.join(missing[:3])}. Is it whole, and of this network?"
+        )
+    report = LoadReport(
+        layout=found.layout.name,
+        container=unwrapped.container,
+        prefix=found.prefix,
+        loaded=tuple(fitted.tensors),
+        resized=tuple(fitted.resized),
+        reordered=tuple(name for name in renamed.reordered if name in fitted.tensors),
+        dropped=(*renamed.dropped, *_left_behind(renamed, fitted, model)),
+        new=tuple(new),
+        missing=tuple(missing),
+    )
+    return fitted.tensors, report
+
+
+def _left_behind(renamed: Renamed, fitted: Fitted, model: nn.Module) -> list[Dropped]:
+    """Say of each tensor that the model does not take why, and whether that is as it should be."""
+    last = len(anatomy_of(model.state_dict()).depths) - 1
+    dropped = [
+        Dropped(key, "the model makes its own", expected=True)
+        for name, key in renamed.keys.items()
+        if name.endswith(INDEX)
+    ]
+    for name in fitted.left:
+        if name.endswith(INDEX):
+            continue
+        stage = _STAGE.fullmatch(name)
+        beyond = stage and (int(stage[1]) > last or (stage[2] and int(stage[1]) == last))
+        if beyond or _OUTPUT_NORM.fullmatch(name):
+            dropped.append(Dropped(renamed.keys[name], "no output needs it", expected=True))
+            continue
+        arguments = argument_for(name)
+        why = f"the model has none, see {arguments}" if arguments else "the model has none"
+        dropped.append(Dropped(renamed.keys[name], why, expected=False))
+    return dropped

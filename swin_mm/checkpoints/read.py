@@ -1,0 +1,127 @@
+"""Read weight files safely: tensors and plain values, no code."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import pickle
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from swin_mm.checkpoints.download import download, is_url
+from swin_mm.checkpoints.errors import CheckpointError
+from swin_mm.checkpoints.pickles import admitted
+
+MapLocation = str | torch.device | Mapping | Callable | None
+
+_NAMED = re.compile(r"GLOBAL (\S+)|unrecognized function (.+)")
+
+
+def read_checkpoint(
+    source: str | os.PathLike, *, map_location: MapLocation = "cpu", unsafe: bool = False
+) -> dict[str, Any]:
+    """Read a ``.pth`` or ``.safetensors`` file or URL; the content tells which, not the ending.
+
+    Args:
+        source: path or http(s) URL. Downloads are kept where torch.hub keeps them, and checked
+            against the hash in the file's name, if it bears one.
+        map_location: device of the tensors, as for ``torch.load``.
+        unsafe: run the code that a pickle names. Only for files you trust.
+
+    Returns:
+        What was saved, containers and all.
+
+    Raises:
+        CheckpointError: if there is no such file, it is damaged, or it wants to run code.
+    """
+    path = download(str(source)) if is_url(source) else _existing(Path(source).expanduser())
+    start = _start_of(path)
+    if start[8:9] == b"{" and int.from_bytes(start[:8], "little") < path.stat().st_size:
+        content = _read_safetensors(path, map_location)
+    else:
+        content = _read_pickled(path, map_location, unsafe)
+    if not isinstance(content, dict):
+        raise CheckpointError(
+            f"a checkpoint must hold a dictionary, {path} holds a {type(content).__name__}. "
+            "Save model.state_dict(), not the model"
+        )
+    return content
+
+
+def _read_pickled(path: Path, map_location: MapLocation, unsafe: bool) -> Any:
+    try:
+        if unsafe:
+            return torch.load(path, map_location=map_location, weights_only=False)
+        with admitted():
+            return torch.load(path, map_location=map_location, weights_only=True)
+    except pickle.UnpicklingError as error:
+        if named := _NAMED.search(str(error)):
+            raise CheckpointError(
+                "a checkpoint may hold tensors and plain values only, but "
+                f"{path} wants to call {named[1] or named[2]}. Nothing was run. If you trust "
+                "whoever made the file, read it with unsafe=True"
+            ) from error
+        raise CheckpointError(_damaged(path, error)) from error
+    except Exception as error:  # whatever a damaged file makes the unpickler stumble over
+        raise CheckpointError(_damaged(path, error)) from error
+
+
+def _read_safetensors(path: Path, map_location: MapLocation) -> dict[str, torch.Tensor]:
+    try:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+    except ImportError as error:
+        raise CheckpointError(
+            f"{path} is a safetensors file, which needs the package safetensors. "
+            'Install it: pip install "swin_mm[safetensors]"'
+        ) from error
+    device = map_location if isinstance(map_location, str | torch.device) else "cpu"
+    try:
+        return load_file(path, device=str(device))
+    except SafetensorError as error:
+        raise CheckpointError(_damaged(path, error)) from error
+
+
+def _existing(path: Path) -> Path:
+    if path.is_file():
+        return path
+    if path.exists():
+        raise CheckpointError(
+            f"a checkpoint must be a file, {path} is a folder. Name the file in it"
+        )
+    neighbours = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, neighbours, n=1)
+    raise CheckpointError(
+        f"no such checkpoint: {path} (from {Path.cwd()}). "
+        + (f"Did you mean {path.parent / near[0]}?" if near else "Give an existing file or a URL")
+    )
+
+
+def _start_of(path: Path) -> bytes:
+    """Read the first bytes, and refuse what is no weight file at all."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(64)
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}") from error
+    if not start:
+        raise CheckpointError(f"a checkpoint must hold something, {path} is empty. Fetch it again")
+    if start.startswith(b"version https://git-lfs"):
+        raise CheckpointError(f"{path} is a Git LFS pointer, not the file. Run git lfs pull")
+    if start.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
+        raise CheckpointError(
+            f"{path} is a web page, not a checkpoint. Fetch the file itself from its direct link"
+        )
+    return start
+
+
+def _damaged(path: Path, error: Exception) -> str:
+    reason = str(error).strip().split("\n")[0] or type(error).__name__
+    return (
+        f"{path} ({path.stat().st_size} bytes) is damaged, incomplete or no PyTorch checkpoint: "
+        f"{reason}. Delete it and fetch or save it again"
+    )

@@ -1,0 +1,115 @@
+"""What became of every tensor of a file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Resized:
+    """A tensor that came in another shape.
+
+    Attributes:
+        name: our name.
+        before: its shape in the file.
+        after: its shape in the model.
+        how: what was done.
+    """
+
+    name: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    how: str
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A tensor that the model does not take.
+
+    Attributes:
+        name: its name in the file.
+        why: the reason.
+        expected: whether nothing of the network is lost with it.
+    """
+
+    name: str
+    why: str
+    expected: bool
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """What a checkpoint gave to a backbone. ``str`` gives a line, :meth:`table` all of it.
+
+    Attributes:
+        layout: whose names the file has.
+        container: where in the file the tensors lay; empty for a bare file.
+        prefix: what stood before the backbone's names; may be empty.
+        loaded: our names of all tensors taken.
+        resized: those of them that came in another shape.
+        reordered: those of them whose values changed places.
+        dropped: what was left in the file.
+        new: our names of what the file could not have, output norms: they keep their first values.
+        missing: our names of what the file should have, but does not.
+    """
+
+    layout: str
+    container: str
+    prefix: str
+    loaded: tuple[str, ...]
+    resized: tuple[Resized, ...]
+    reordered: tuple[str, ...]
+    dropped: tuple[Dropped, ...]
+    new: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def surprises(self) -> tuple[Dropped, ...]:
+        """What was left in the file though the network had been trained with it."""
+        return tuple(dropped for dropped in self.dropped if not dropped.expected)
+
+    def __str__(self) -> str:
+        place = f" in {self.container!r}" if self.container else ""
+        place += f" under {self.prefix!r}" if self.prefix else ""
+        parts = [f"layout {self.layout}{place}: {len(self.loaded)} tensors loaded"]
+        if self.reordered:
+            parts[0] += f", {len(self.reordered)} reordered"
+        for how, number in Counter(resized.how for resized in self.resized).items():
+            parts[0] += f", {number} resized ({how})"
+        if self.new:
+            parts.append(f"new: {_layers(self.new)}")
+        if self.missing:
+            parts.append(f"missing: {_layers(self.missing)}")
+        if self.surprises:
+            why = "; ".join(sorted({dropped.why for dropped in self.surprises}))
+            names = _layers(dropped.name for dropped in self.surprises)
+            parts.append(f"dropped: {names} ({why})")
+        return "; ".join(parts)
+
+    def table(self) -> str:
+        """Say what became of every tensor, one a line."""
+        resized = {entry.name: entry for entry in self.resized}
+        rows = []
+        for name in self.loaded:
+            said = "reordered" if name in self.reordered else "loaded"
+            if entry := resized.get(name):
+                said = f"resized: {_shape(entry.before)} -> {_shape(entry.after)}, {entry.how}"
+            rows.append((name, said))
+        rows += [(name, "new, keeps its first values") for name in self.new]
+        rows += [(name, "missing, keeps its first values") for name in self.missing]
+        rows += [(entry.name, f"dropped: {entry.why}") for entry in self.dropped]
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {said}" for name, said in rows)
+
+
+def _layers(names: Iterable[str], most: int = 6) -> str:
+    """List the layers that tensors belong to, the first few."""
+    layers = list(dict.fromkeys(name.rpartition(".")[0] or name for name in names))
+    more = f" and {len(layers) - most} more" if len(layers) > most else ""
+    return ", ".join(layers[:most]) + more
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "scalar"

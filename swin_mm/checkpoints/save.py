@@ -1,0 +1,69 @@
+"""Write weight files so that nobody ever sees half of one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from swin_mm.checkpoints.errors import CheckpointError
+
+
+def save_checkpoint(state: Mapping[str, Any], path: str | os.PathLike) -> None:
+    """Write a checkpoint beside its place, to the disk, then into its place.
+
+    Args:
+        state: what to save; tensors alone, without containers, for ``.safetensors``.
+        path: where; the ending ``.safetensors`` chooses that format, any other ``torch.save``.
+
+    Raises:
+        CheckpointError: if it cannot be written. What was at the path is still there then.
+    """
+    path = Path(path).expanduser()
+    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    write = _write_safetensors if path.suffix == ".safetensors" else torch.save
+    try:
+        write(state, beside)
+        with beside.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+        raise CheckpointError(
+            f"cannot write {path}: {error}. Its folder must exist, be writable and have room"
+        ) from error
+    finally:
+        beside.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _write_safetensors(state: Mapping[str, Any], path: Path) -> None:
+    try:
+        from safetensors.torch import save_file
+    except ImportError as error:
+        raise CheckpointError(
+            "writing .safetensors needs the package safetensors. "
+            'Install it: pip install "swin_mm[safetensors]"'
+        ) from error
+    others = [str(key) for key, value in state.items() if not isinstance(value, torch.Tensor)]
+    if others:
+        raise CheckpointError(
+            "a safetensors file holds tensors alone, this checkpoint also holds "
+            f"{', '.join(others[:5])}. Save its state_dict, or to a .pth file"
+        )
+    # The format knows no two names for one memory, and no strides.
+    tensors = {key: value.detach().clone().contiguous() for key, value in state.items()}
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last through a crash, where folders can be synced."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
