@@ -9,7 +9,6 @@ from .coco_categories import coco_categories
 from .outlines import area, polygons, run_lengths
 from .scene import Scene, Thing
 
-
 FOLDERS = ("annotations", "train2017", "val2017")
 
 

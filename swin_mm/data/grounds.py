@@ -77,7 +77,9 @@ def stage_from_the_side(rng: np.random.Generator, size: tuple[int, int], unit: f
     if indoors:
         skirting = max(2, round(unit * rng.uniform(2, 7)))
         top = horizon - skirting
-        image[top:horizon] = cv2.convertScaleAbs(image[top:horizon], alpha=0.5, beta=rng.uniform(0, 110))
+        image[top:horizon] = cv2.convertScaleAbs(
+            image[top:horizon], alpha=0.5, beta=rng.uniform(0, 110)
+        )
         image[top : top + 1] //= 2
     return Stage(image, stuff, horizon, indoors)
 
@@ -95,9 +97,7 @@ def _raise_ridge(
     rows = np.arange(height, dtype=np.float32)[:, None] + 0.5
     over = np.clip(rows - crest + 0.5, 0, 1)
     layer = far.paint(rng, far.pattern(rng, (height, width), 0.8 * unit))
-    image[:] = cv2.blendLinear(
-        layer, np.ascontiguousarray(image), over, 1 - over
-    )
+    image[:] = cv2.blendLinear(layer, np.ascontiguousarray(image), over, 1 - over)
     stuff[over > 0.5] = far.ade_id
 
 
@@ -116,7 +116,6 @@ def _recede(
     grey = cv2.warpPerspective(
         grey, cv2.getPerspectiveTransform(source, target), (width, height), flags=cv2.INTER_LINEAR
     )
-    image = ground.paint(rng, grey)
-    haze = np.array(cv2.mean(image)[:3], np.float32) * rng.uniform(0.85, 1.15)
-    clear = np.linspace(0.35, 1.6, height, dtype=np.float32).clip(0, 1)[:, None, None]
-    return cv2.convertScaleAbs(haze * (1 - clear) + image * clear)
+    haze = float(grey.mean()) + rng.uniform(-20, 40)
+    clear = np.linspace(0.35, 1.6, height, dtype=np.float32).clip(0, 1)[:, None]
+    return ground.paint(rng, cv2.convertScaleAbs(haze * (1 - clear) + grey * clear))

@@ -10,21 +10,22 @@ import functools
 import cv2
 import numpy as np
 
-_SIDE = 1024  # px; a sheet repeats beyond it
+_SIDE = 1024  # px, after which a sheet repeats
+_SPARE = 512  # px of the repetition that are stored, so that most cuts are plain slices
 _SHEET_SEED = 20170901  # any number: it only has to stay the same
 
 
 @functools.cache
 def grain_sheet() -> np.ndarray:
-    """White noise in three channels, mean 128 and deviation 40, (1024, 1024, 3) uint8."""
+    """White noise in three channels, mean 128 and deviation 40, (1536, 1536, 3) uint8."""
     rng = np.random.default_rng(_SHEET_SEED)
     noise = rng.normal(128, 40, (_SIDE, _SIDE, 3))
-    return np.clip(noise, 0, 255).astype(np.uint8)
+    return _repeated(np.clip(noise, 0, 255).astype(np.uint8))
 
 
 @functools.cache
 def cloud_sheet() -> np.ndarray:
-    """Fractal noise, seven octaves with halving strength, (1024, 1024) uint8, mean 128."""
+    """Fractal noise, seven octaves with halving strength, (1536, 1536) uint8, mean 128."""
     rng = np.random.default_rng(_SHEET_SEED + 1)
     total = np.zeros((_SIDE, _SIDE), np.float32)
     for octave in range(7):
@@ -35,21 +36,32 @@ def cloud_sheet() -> np.ndarray:
         wide = cv2.resize(grid, None, fx=step, fy=step, interpolation=cv2.INTER_CUBIC)
         total += wide[2 * step : -2 * step, 2 * step : -2 * step] * 0.5**octave
     total = (total - total.mean()) / total.std()
-    return np.clip(128 + 52 * total, 0, 255).astype(np.uint8)
+    return _repeated(np.clip(128 + 52 * total, 0, 255).astype(np.uint8))
+
+
+def _repeated(sheet: np.ndarray) -> np.ndarray:
+    return cv2.copyMakeBorder(sheet, 0, _SPARE, 0, _SPARE, cv2.BORDER_WRAP)
 
 
 def cut(sheet: np.ndarray, rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Cut a random piece, of (H, W) px, out of a sheet; mirrored as often as not."""
+    """Cut a random piece, of (H, W) px, out of a sheet; mirrored as often as not.
+
+    It may be a view of the sheet: to be read only.
+    """
     height, width = shape
-    top, left = (int(edge) for edge in rng.integers(0, _SIDE, 2))
-    mirrored = bool(rng.integers(2))
-    if top + height <= _SIDE and left + width <= _SIDE:
+    top, left, mirrored = rng.integers(0, (_SIDE, _SIDE, 2)).tolist()
+    if max(top + height, left + width) <= _SIDE + _SPARE:
         piece = sheet[top : top + height, left : left + width]
     else:
         rows = np.arange(top, top + height) % _SIDE
         columns = np.arange(left, left + width) % _SIDE
         piece = sheet[rows][:, columns]
-    return piece[:, ::-1] if mirrored else piece
+    return cv2.flip(piece, 1) if mirrored else piece
+
+
+def grain(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """White noise of one channel, (H, W) uint8."""
+    return cv2.extractChannel(cut(grain_sheet(), rng, shape), 0)
 
 
 def clouds(
@@ -57,5 +69,5 @@ def clouds(
 ) -> np.ndarray:
     """Fractal noise stretched `across` and `down` times, (H, W) uint8."""
     source = (max(2, round(shape[0] / down)), max(2, round(shape[1] / across)))
-    piece = np.ascontiguousarray(cut(cloud_sheet(), rng, source))
+    piece = cut(cloud_sheet(), rng, source)
     return cv2.resize(piece, shape[::-1], interpolation=cv2.INTER_LINEAR)

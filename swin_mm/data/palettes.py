@@ -22,15 +22,14 @@ def from_hsv(hsv: np.ndarray) -> np.ndarray:
     return np.round(cv2.cvtColor(pixels, cv2.COLOR_HSV2BGR)[0] * 255).astype(np.uint8)
 
 
-def draw_palette(rng: np.random.Generator) -> np.ndarray:
-    """Draw five tones, (5, 3) uint8 BGR, body and accent well apart in lightness."""
-    hue, saturation = rng.random(5), rng.uniform(0.25, 1.0, 5)
-    dark, bright = rng.uniform(0.22, 0.55), rng.uniform(0.75, 1.0)
-    value = np.array([bright, dark, rng.uniform(0.05, 0.2), 1.0, rng.uniform(0.3, 1.0)])
-    if rng.integers(2):
-        value[:2] = value[1::-1]
-    saturation[[Tone.LINE, Tone.PALE]] *= 0.3
-    return from_hsv(np.stack([hue, saturation, value], axis=1))
+def draw_palettes(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Draw palettes of five tones, (count, 5, 3) uint8 BGR, body and accent apart in lightness."""
+    hue, saturation = rng.random((count, 5)), rng.uniform(0.25, 1.0, (count, 5))
+    saturation[:, [Tone.LINE, Tone.PALE]] *= 0.3
+    value = rng.uniform((0.75, 0.22, 0.05, 1.0, 0.3), (1.0, 0.55, 0.2, 1.0, 1.0), (count, 5))
+    swapped = rng.random(count) < 0.5
+    value[swapped, :2] = value[swapped, 1::-1]
+    return from_hsv(np.stack([hue, saturation, value], axis=-1).reshape(-1, 3)).reshape(count, 5, 3)
 
 
 def draw_contrasting_palette(rng: np.random.Generator, behind: np.ndarray) -> np.ndarray:
@@ -39,6 +38,9 @@ def draw_contrasting_palette(rng: np.random.Generator, behind: np.ndarray) -> np
     Args:
         rng: The picture's generator.
         behind: Mean colour of the place where the thing will be, (3,) BGR.
+
+    Returns:
+        The colour of each tone, (5, 3) uint8 BGR.
     """
-    choices = [draw_palette(rng) for _ in range(3)]
-    return max(choices, key=lambda tones: float(np.abs(tones[Tone.BODY] - behind).sum()))
+    choices = draw_palettes(rng, 3)
+    return choices[np.abs(choices[:, Tone.BODY] - behind).sum(axis=1).argmax()]

@@ -75,11 +75,12 @@ class Scene:
         labels, left = self.stuff.copy(), np.ones(self.stuff.shape, np.float32)
         for thing in self.things:
             (column, row), (height, width) = thing.corner, thing.cover.shape
-            place = np.s_[row : row + height, column : column + width]
-            left[place] -= thing.cover
-            labels[place][thing.cover >= 0.5] = thing.kind.ade_id
-        covered = np.isin(labels, [kind.ade_id for kind in KINDS])
-        labels[(left < 0.5) & ~covered] = 0
+            left[row : row + height, column : column + width] -= thing.cover
+        labels[left < 0.5] = 0
+        for thing in self.things:
+            (column, row), (height, width) = thing.corner, thing.cover.shape
+            part = labels[row : row + height, column : column + width]
+            part[thing.cover >= 0.5] = thing.kind.ade_id
         return labels
 
 
@@ -145,14 +146,14 @@ def _draw_groups(
     return groups
 
 
-def _draw_pose(
-    rng: np.random.Generator, stage: Stage, size: tuple[int, int], unit: float
-) -> _Pose:
+def _draw_pose(rng: np.random.Generator, stage: Stage, size: tuple[int, int], unit: float) -> _Pose:
     width, height = size
     side = unit * (rng.uniform(26, 45) if rng.random() < 0.1 else rng.uniform(52, 140))
     if not stage.horizon:
         middle = rng.uniform(0.1, 0.9, 2) * (width, height)
-        return _Pose(tuple(middle), side, rng.uniform(0, 2 * np.pi), False, unit * rng.uniform(2, 9))
+        return _Pose(
+            tuple(middle), side, rng.uniform(0, 2 * np.pi), False, unit * rng.uniform(2, 9)
+        )
     column, turn = rng.uniform(0.08, 0.92) * width, rng.normal(0, 0.16)
     if rng.random() < 0.7:
         depth = rng.random()  # 0 at the wall, 1 at the viewer
@@ -201,7 +202,9 @@ def _draw_sprite(
     matrix = np.column_stack([pose.side * turn @ stretch, pose.middle])
     half = max(2, int(pose.side / 2))
     place, _ = overlap(
-        (int(pose.middle[0]) - half, int(pose.middle[1]) - half), (2 * half, 2 * half), image.shape[:2]
+        (int(pose.middle[0]) - half, int(pose.middle[1]) - half),
+        (2 * half, 2 * half),
+        image.shape[:2],
     )
     behind = np.array(cv2.mean(image[place])[:3]) if image[place].size else np.full(3, 128.0)
     palette = draw_contrasting_palette(rng, behind)

@@ -30,19 +30,27 @@ class Part:
 Drawing = tuple[Part, ...]
 
 
-def arc(
-    radius: float | np.ndarray, start: float = 0.0, stop: float = 1.0, steps: int = 40
-) -> np.ndarray:
+def arc(radius: float, start: float = 0.0, stop: float = 1.0, steps: int = 40) -> np.ndarray:
     """Points of a circle from turn `start` to turn `stop`, clockwise from the right, (steps, 2)."""
-    angle = 2 * np.pi * np.linspace(start, stop, steps, endpoint=stop - start < 1)
-    return np.stack([np.cos(angle), np.sin(angle)], axis=1) * np.reshape(radius, (-1, 1))
+    last = steps if stop - start >= 1 else max(1, steps - 1)  # a whole circle closes by itself
+    angle = (2 * np.pi) * (start + np.arange(steps) * ((stop - start) / last))
+    points = np.empty((steps, 2))
+    np.cos(angle, out=points[:, 0])
+    np.sin(angle, out=points[:, 1])
+    return points * radius
 
 
-def ribbon(line: np.ndarray, width: float | np.ndarray) -> np.ndarray:
+def ring(radii: np.ndarray) -> np.ndarray:
+    """A closed line around the origin at these radii, clockwise from the right, (N, 2)."""
+    return arc(1.0, steps=len(radii)) * radii[:, None]
+
+
+def ribbon(line: np.ndarray, width: float) -> np.ndarray:
     """The outline of a band of some width along a line of (N, 2) points."""
-    along = np.gradient(line, axis=0)
-    along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-9)
-    across = np.stack([-along[:, 1], along[:, 0]], axis=1) * np.reshape(width, (-1, 1)) / 2
+    steps = line[1:] - line[:-1]
+    along = np.concatenate([steps[:1], steps[:-1] + steps[1:], steps[-1:]])
+    along *= (width / 2) / np.hypot(along[:, 0], along[:, 1])[:, None]
+    across = along[:, ::-1] * (-1, 1)
     return np.concatenate([line + across, (line - across)[::-1]])
 
 
@@ -83,32 +91,34 @@ def ball(rng: np.random.Generator) -> Drawing:
     for turn in np.arange(5) / 5 + 0.1:
         rim = arc(0.5, turn - 0.055, turn + 0.055, steps=6)
         patches.append(np.vstack([rim, arc(0.36, turn, turn, steps=1)]))
-        seam = np.vstack([arc(0.17, turn - 0.1, turn - 0.1, 1), arc(0.36, turn - 0.1, turn - 0.1, 1)])
+        seam = np.vstack(
+            [arc(0.17, turn - 0.1, turn - 0.1, 1), arc(0.36, turn - 0.1, turn - 0.1, 1)]
+        )
         patches.append(ribbon(np.vstack([seam[0], seam.mean(0), seam[1]]), 0.02))
     return (disc, *(Part((patch,), Tone.LINE, inner=True) for patch in patches))
 
 
 def donut(rng: np.random.Generator) -> Drawing:
-    """A ring with icing of a wavy rim and sprinkles."""
-    hole = rng.uniform(0.13, 0.19)
-    angle = np.arange(60) / 60
-    waves = rng.integers(5, 10)
-    rim = 0.44 + 0.022 * np.sin(2 * np.pi * (waves * angle + rng.random()))
-    rim += 0.012 * np.sin(2 * np.pi * (3 * angle + rng.random()))
-    inner_rim = hole + 0.035 + 0.012 * np.sin(2 * np.pi * (5 * angle + rng.random()))
+    """A ring with icing of a wavy rim and, mostly, sprinkles."""
+    hole, angle = rng.uniform(0.13, 0.19), (2 * np.pi / 60) * np.arange(60)
+    waves, phase = rng.integers(5, 10), rng.uniform(0, 2 * np.pi, 3)
+    outer = 0.44 + 0.022 * np.sin(waves * angle + phase[0]) + 0.012 * np.sin(3 * angle + phase[1])
+    inner = hole + 0.035 + 0.012 * np.sin(5 * angle + phase[2])
     parts = [
         Part((arc(0.5), arc(hole)), Tone.BODY),
-        Part((arc(rim, steps=60), arc(inner_rim, steps=60)), Tone.ACCENT, inner=True),
+        Part((ring(outer), ring(inner)), Tone.ACCENT, inner=True),
     ]
     if rng.random() < 0.8:
         count = int(rng.integers(12, 26))
-        radius, turn = rng.uniform(hole + 0.07, 0.39, count), rng.random(count)
-        lean, tone = rng.random(count) * np.pi, rng.integers(0, 3, count)
-        for k in range(count):
-            middle = arc(radius[k], turn[k], turn[k], steps=1)[0]
-            half = 0.032 * np.array([np.cos(lean[k]), np.sin(lean[k])])
-            stick = ribbon(np.stack([middle - half, middle + half]), 0.022)
-            parts.append(Part((stick,), (Tone.PALE, Tone.EXTRA, Tone.BODY)[tone[k]], inner=True))
+        turn, lean = 2 * np.pi * rng.random(count), 2 * np.pi * rng.random(count)
+        middle = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+        middle *= rng.uniform(hole + 0.07, 0.39, (count, 1))
+        along = 0.032 * np.stack([np.cos(lean), np.sin(lean)], axis=1)
+        across = 0.34 * along[:, ::-1] * (-1, 1)
+        corners = (along + across, along - across, -along - across, across - along)
+        sticks = middle[:, None] + np.stack(corners, axis=1)
+        for first, tone in enumerate((Tone.PALE, Tone.EXTRA, Tone.BODY)):
+            parts.append(Part(tuple(sticks[first::3]), tone, inner=True))
     return tuple(parts)
 
 
@@ -148,7 +158,7 @@ def umbrella(rng: np.random.Generator) -> Drawing:
     stick = np.vstack([[0, hem - 0.05], [0, 0.3], hook])
     parts = [
         Part((ribbon(stick, 0.035),), Tone.LINE),
-        Part((ribbon(np.array([apex - (0, 0.06), apex + (0, 0.02)]), 0.03),), Tone.LINE),
+        Part((ribbon(apex + [[0, -0.06], [0, 0.02]], 0.03),), Tone.LINE),
     ]
     for k in range(panels):
         left, right = _rib(apex, ends[k], hem, rise), _rib(apex, ends[k + 1], hem, rise)
@@ -192,7 +202,9 @@ def airplane(rng: np.random.Generator) -> Drawing:
     hull, root = rng.uniform(0.05, 0.07), rng.uniform(-0.14, -0.04)
     chord, sweep, tip = rng.uniform(0.17, 0.23), rng.uniform(0.08, 0.2), rng.uniform(0.05, 0.08)
     span = rng.uniform(0.42, 0.5)
-    wing = np.array([[0, root], [span, root + sweep], [span, root + sweep + tip], [0, root + chord]])
+    wing = np.array(
+        [[0, root], [span, root + sweep], [span, root + sweep + tip], [0, root + chord]]
+    )
     fin = np.array([[0, 0.33], [0.19, 0.41], [0.19, 0.46], [0, 0.45]])
     nose = np.linspace(0, np.pi / 2, 8)
     side = np.stack([hull * np.sin(nose), -0.32 - 0.18 * np.cos(nose)], axis=1)
@@ -200,7 +212,7 @@ def airplane(rng: np.random.Generator) -> Drawing:
     stripe = np.array([[0.55, 0.35], [0.68, 0.35], [0.68, 0.95], [0.55, 0.95]])
     stripe = np.stack([stripe[:, 0] * span, root + sweep * stripe[:, 0] + 0.0 * stripe[:, 1]], 1)
     stripe[2:, 1] += chord + (tip - chord) * stripe[2:, 0] / span
-    engine = arc(np.ones(20), steps=20) * (0.032, 0.07) + (span * 0.42, root + sweep * 0.42)
+    engine = arc(1.0, steps=20) * (0.032, 0.07) + (span * 0.42, root + sweep * 0.42)
     parts = []
     for turn in (np.asarray, mirrored):
         parts += [

@@ -58,20 +58,24 @@ def rasterise(drawing: Drawing, matrix: np.ndarray, palette: np.ndarray) -> Spri
         matrix: Takes units to pixels of the picture, (2, 3).
         palette: The tones' colours, (5, 3) uint8 BGR.
     """
-    placed = [[ring @ matrix[:, :2].T + matrix[:, 2] for ring in part.rings] for part in drawing]
-    reach = np.vstack([ring for rings in placed for ring in rings])
-    low = np.floor(reach.min(axis=0)).astype(int) - 1
-    width, height = (np.ceil(reach.max(axis=0)).astype(int) + 1 - low).tolist()
+    points = np.concatenate([ring for part in drawing for ring in part.rings])
+    points = points @ matrix[:, :2].T + matrix[:, 2]
+    low = np.floor(points.min(axis=0)).astype(int) - 1
+    width, height = (np.ceil(points.max(axis=0)).astype(int) + 1 - low).tolist()
+    # OpenCV counts from the middle of a pixel, we from its corner.
+    fine = np.round(((points - low) * _FINER - 0.5) * (1 << _SHIFT)).astype(np.int32)
     paint = np.zeros((height * _FINER, width * _FINER, 3), np.uint8)
     cover = np.zeros(paint.shape[:2], np.uint8)
-    for part, rings in zip(drawing, placed, strict=True):
-        # OpenCV counts from the middle of a pixel, we from its corner.
-        fine = [((ring - low) * _FINER - 0.5) * (1 << _SHIFT) for ring in rings]
-        corners = [np.round(ring).astype(np.int32) for ring in fine]
+    first = 0
+    for part in drawing:
+        corners = []
+        for ring in part.rings:
+            corners.append(fine[first : first + len(ring)])
+            first += len(ring)
         cv2.fillPoly(paint, corners, palette[part.tone].tolist(), cv2.LINE_8, _SHIFT)
         if not part.inner:
             cv2.fillPoly(cover, corners, 255, cv2.LINE_8, _SHIFT)
-    paint[cover == 0] = 0  # a marking never reaches over the silhouette
+    paint = cv2.min(paint, cv2.merge([cover, cover, cover]))  # no marking leaves the silhouette
     size = (width, height)
     return Sprite(
         tuple(low.tolist()),
@@ -169,12 +173,9 @@ def cast_standing(image: np.ndarray, sprite: Sprite, light: Light) -> None:
     _darken(image, (sprite.corner[0] - pad, sprite.corner[1] - 2), spread, light)
 
 
-def _darken(
-    image: np.ndarray, corner: tuple[int, int], spread: np.ndarray, light: Light
-) -> None:
+def _darken(image: np.ndarray, corner: tuple[int, int], spread: np.ndarray, light: Light) -> None:
     inside, within = overlap(corner, spread.shape, image.shape[:2])
     if spread[within].size:
-        keep = 1 - (0.75 * (1 - light.ambient)) * spread[within]
-        image[inside] = cv2.multiply(
-            image[inside], cv2.merge([keep, keep, keep]), dtype=cv2.CV_8U
-        )
+        depth = 0.75 * (1 - light.ambient)
+        keep = cv2.convertScaleAbs(spread[within], alpha=-255 * depth, beta=255)
+        image[inside] = cv2.multiply(image[inside], cv2.merge([keep, keep, keep]), scale=1 / 255)

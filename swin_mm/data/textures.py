@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from .noise import clouds, cut, grain_sheet
+from .noise import clouds, grain
 from .palettes import from_hsv
 
 Pattern = Callable[[np.random.Generator, tuple[int, int], float], np.ndarray]
@@ -33,7 +33,7 @@ def plaster(rng: np.random.Generator, shape: tuple[int, int], unit: float) -> np
 
 def grit(rng: np.random.Generator, shape: tuple[int, int], unit: float) -> np.ndarray:
     """Sand or tar: fine grain over blotches."""
-    fine = np.ascontiguousarray(cut(grain_sheet(), rng, shape)[..., 0])
+    fine = grain(rng, shape)
     return _mix(plaster(rng, shape, unit), fine, rng.uniform(0.4, 0.9))
 
 
@@ -93,7 +93,7 @@ def bricks(rng: np.random.Generator, shape: tuple[int, int], unit: float) -> np.
 
 def blades(rng: np.random.Generator, shape: tuple[int, int], unit: float) -> np.ndarray:
     """Grass: short upright streaks over soft patches."""
-    fine = np.ascontiguousarray(cut(grain_sheet(), rng, (shape[0] // 4 + 1, shape[1]))[..., 0])
+    fine = grain(rng, (shape[0] // 4 + 1, shape[1]))
     streaks = cv2.resize(fine, shape[::-1], interpolation=cv2.INTER_CUBIC)
     return _mix(plaster(rng, shape, unit), streaks, rng.uniform(0.5, 0.9))
 
@@ -109,7 +109,7 @@ def weave(rng: np.random.Generator, shape: tuple[int, int], unit: float) -> np.n
     period = unit * rng.uniform(14, 40)
     band = 45 * np.sign(np.sin(np.arange(shape[0]) * (2 * np.pi / period) + rng.random()))
     columns = 128 + 14 * np.sin(np.arange(shape[1]) * (np.pi / max(1.2, 1.5 * unit)))
-    return _mix(_outer(band, columns), clouds(rng, shape, across=0.5, down=0.5), 0.25)
+    return _mix(_outer(band, columns), clouds(rng, shape, across=0.7, down=0.7), 0.25)
 
 
 def stripes(rng: np.random.Generator, shape: tuple[int, int], unit: float) -> np.ndarray:
@@ -122,10 +122,13 @@ def stripes(rng: np.random.Generator, shape: tuple[int, int], unit: float) -> np
 
 
 def leaves(rng: np.random.Generator, shape: tuple[int, int], unit: float) -> np.ndarray:
-    """A hedge: hard blobs."""
-    zoom = unit * rng.uniform(0.5, 0.9)
+    """A hedge: small clumps, each lit from above, in gentle shade."""
+    zoom = unit * rng.uniform(0.3, 0.5)
     blobs = clouds(rng, shape, across=zoom, down=zoom)
-    return cv2.addWeighted(blobs, 1.6, plaster(rng, shape, unit), 0.6, -150)
+    lit = cv2.subtract(
+        blobs, cv2.warpAffine(blobs, np.float64([[1, 0, 1], [0, 1, 3]]), shape[::-1])
+    )
+    return cv2.addWeighted(lit, 1.6, plaster(rng, shape, unit), 0.5, 10)
 
 
 def windows(rng: np.random.Generator, shape: tuple[int, int], unit: float) -> np.ndarray:

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import cv2
+import numpy as np
 
 from . import ade, coco
 from .contact_sheet import contact_sheet
 from .folders import MARKER, check_replaceable, fill_folder
+from .progress import bar
 from .scene import render_scene
 
 _FIRST_ID = {"train": 1, "val": 1_000_001}  # a picture's id is the index of its scene
@@ -93,8 +95,10 @@ def write_scenes(
         for part in (*coco.FOLDERS, *ade.FOLDERS):
             (draft / part).mkdir(parents=True)
         told: dict[str, _Told] = {split: [] for split in counts}
-        for batch, entries in _made(_batches(draft, counts, seed, size), jobs):
-            told[batch.split] += entries
+        with bar("scenes", train + val, shown=progress) as done:
+            for batch, entries in _made(_batches(draft, counts, seed, size), jobs):
+                told[batch.split] += entries
+                done.add(len(entries))
         for split, entries in told.items():
             content = json.dumps(coco.instances(split, size, entries), separators=(",", ":"))
             (draft / coco.annotation_file(split)).write_text(content)
@@ -111,7 +115,7 @@ def _ids(split: str, count: int) -> range:
     return range(_FIRST_ID[split], _FIRST_ID[split] + count)
 
 
-def _batches(root, counts, seed, size):
+def _batches(root: Path, counts: dict[str, int], seed: int, size: tuple[int, int]) -> list[_Batch]:
     return [
         _Batch(root, split, _ids(split, count)[first : first + _BATCH], seed, size)
         for split, count in counts.items()
@@ -147,7 +151,7 @@ def _write_picture(batch: _Batch, image_id: int) -> list[dict[str, Any]]:
     return coco.annotations(scene, image_id)
 
 
-def _save(path: Path, image, *options: int) -> None:
+def _save(path: Path, image: np.ndarray, *options: int) -> None:
     done, data = cv2.imencode(path.suffix, image, options)
     if not done:
         raise RuntimeError(f"OpenCV could not encode {path.name}.")
@@ -184,7 +188,7 @@ def _files_of(facts: dict[str, Any]) -> set[str]:
     return files
 
 
-def _check(*, train, val, seed, size, jobs) -> None:
+def _check(*, train: int, val: int, seed: int, size: tuple[int, int], jobs: int) -> None:
     for name, count in (("train", train), ("val", val)):
         if not 1 <= count < 1_000_000:
             raise ValueError(f"{name} pictures number 1 to 999999, not {count}.")
