@@ -11,7 +11,7 @@ def finish(rng: np.random.Generator, image: np.ndarray, unit: float) -> np.ndarr
     height, width = image.shape[:2]
     corners = 1 + rng.uniform(-0.22, 0.18, (3, 3, 1)) + rng.uniform(-0.04, 0.04, 3)
     gain = cv2.convertScaleAbs(corners, alpha=128)  # eight bits a factor: ten times as fast
-    gain = cv2.resize(gain, (width, height), interpolation=cv2.INTER_CUBIC)
+    gain = cv2.resize(gain, (width, height), interpolation=cv2.INTER_LINEAR)
     image = cv2.multiply(image, gain, scale=1 / 128)
     if rng.random() < 0.5:
         image = cv2.GaussianBlur(image, (3, 3), unit * rng.uniform(0.4, 0.8))

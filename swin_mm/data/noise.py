@@ -10,29 +10,30 @@ import functools
 import cv2
 import numpy as np
 
-_SIDE = 1024  # px, after which a sheet repeats
-_SPARE = 512  # px of the repetition that are stored, so that most cuts are plain slices
+_SPARE = 512  # px that a sheet is longer than its period, so that most cuts are plain slices
 _SHEET_SEED = 20170901  # any number: it only has to stay the same
 
 
 @functools.cache
 def grain_sheet() -> np.ndarray:
-    """White noise in three channels, mean 128 and deviation 40, (1536, 1536, 3) uint8."""
+    """White noise in three channels, mean 128 and deviation 40, (1024, 1024, 3) uint8."""
     rng = np.random.default_rng(_SHEET_SEED)
-    noise = rng.normal(128, 40, (_SIDE, _SIDE, 3))
-    return _repeated(np.clip(noise, 0, 255).astype(np.uint8))
+    # The sum of four even draws is bell-shaped enough, and much quicker than a true normal.
+    draws = rng.integers(0, 256, (4, 512, 512, 3), np.uint8)
+    noise = draws.sum(axis=0, dtype=np.float32)
+    return _repeated(cv2.convertScaleAbs(noise, alpha=40 / 148, beta=128 - 510 * 40 / 148))
 
 
 @functools.cache
 def cloud_sheet() -> np.ndarray:
     """Fractal noise, seven octaves with halving strength, (1536, 1536) uint8, mean 128."""
-    rng = np.random.default_rng(_SHEET_SEED + 1)
-    total = np.zeros((_SIDE, _SIDE), np.float32)
+    rng, side = np.random.default_rng(_SHEET_SEED + 1), 1024
+    total = np.zeros((side, side), np.float32)
     for octave in range(7):
         cells = 8 << octave
         grid = rng.random((cells, cells), np.float32) - 0.5
         grid = np.pad(grid, 2, mode="wrap")  # so that the sheet has no seam
-        step = _SIDE // cells
+        step = side // cells
         wide = cv2.resize(grid, None, fx=step, fy=step, interpolation=cv2.INTER_CUBIC)
         total += wide[2 * step : -2 * step, 2 * step : -2 * step] * 0.5**octave
     total = (total - total.mean()) / total.std()
@@ -48,13 +49,13 @@ def cut(sheet: np.ndarray, rng: np.random.Generator, shape: tuple[int, int]) -> 
 
     It may be a view of the sheet: to be read only.
     """
-    height, width = shape
-    top, left, mirrored = rng.integers(0, (_SIDE, _SIDE, 2)).tolist()
-    if max(top + height, left + width) <= _SIDE + _SPARE:
+    (height, width), side = shape, len(sheet) - _SPARE
+    top, left, mirrored = rng.integers(0, (side, side, 2)).tolist()
+    if max(top + height, left + width) <= len(sheet):
         piece = sheet[top : top + height, left : left + width]
     else:
-        rows = np.arange(top, top + height) % _SIDE
-        columns = np.arange(left, left + width) % _SIDE
+        rows = np.arange(top, top + height) % side
+        columns = np.arange(left, left + width) % side
         piece = sheet[rows][:, columns]
     return cv2.flip(piece, 1) if mirrored else piece
 

@@ -3,8 +3,9 @@
 import cv2
 import numpy as np
 
-_FINER = 4  # the outline is sought on a grid this much finer than the pixels
-_TOLERANCE = 1.2  # of that grid: how far a polygon may leave the outline
+_FINER = 3  # the outline is sought on a grid this much finer than the pixels
+_TOLERANCE = 1.0  # of that grid: how far a polygon may leave the outline
+_CORNER = np.ones((2, 2), np.uint8)
 
 
 def polygons(cover: np.ndarray, corner: tuple[int, int]) -> list[np.ndarray]:
@@ -22,12 +23,12 @@ def polygons(cover: np.ndarray, corner: tuple[int, int]) -> list[np.ndarray]:
         picture's corner (the middle of the first pixel is (0.5, 0.5)).
     """
     height, width = cover.shape
-    fine = cv2.resize(cover, (width * _FINER, height * _FINER), interpolation=cv2.INTER_LINEAR)
-    inside = np.zeros((fine.shape[0] + 1, fine.shape[1] + 1), np.uint8)
-    # Corners of grid cells, not their middles: a corner is in if a cell that it touches is.
-    inside[:-1, :-1] = fine >= 0.5
-    inside = cv2.dilate(inside, np.ones((2, 2), np.uint8), anchor=(1, 1))
-    rings, tree = cv2.findContours(inside, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
+    grey = cv2.convertScaleAbs(cover, alpha=255)
+    fine = cv2.resize(grey, (width * _FINER, height * _FINER), interpolation=cv2.INTER_LINEAR)
+    # Corners of the grid's cells, not their middles: a corner is in if a cell that it touches is.
+    inside = cv2.copyMakeBorder(fine, 0, 1, 0, 1, cv2.BORDER_CONSTANT)
+    inside = cv2.dilate(cv2.threshold(inside, 127, 1, cv2.THRESH_BINARY)[1], _CORNER, anchor=(1, 1))
+    rings, tree = cv2.findContours(inside, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
     if not rings:
         return []
     rings = [cv2.approxPolyDP(ring, _TOLERANCE, True)[:, 0] for ring in rings]

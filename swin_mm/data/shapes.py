@@ -158,7 +158,7 @@ def umbrella(rng: np.random.Generator) -> Drawing:
     stick = np.vstack([[0, hem - 0.05], [0, 0.3], hook])
     parts = [
         Part((ribbon(stick, 0.035),), Tone.LINE),
-        Part((ribbon(apex + [[0, -0.06], [0, 0.02]], 0.03),), Tone.LINE),
+        Part((ribbon(apex + np.array([[0, -0.06], [0, 0.02]]), 0.03),), Tone.LINE),
     ]
     for k in range(panels):
         left, right = _rib(apex, ends[k], hem, rise), _rib(apex, ends[k + 1], hem, rise)

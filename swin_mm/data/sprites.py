@@ -111,8 +111,8 @@ def lit(sprite: Sprite, light: Light, roundness: float, rng: np.random.Generator
     x, y, z = light.direction
     facing = np.maximum(x * right + y * down + z * towards, 0)
     shade = light.ambient + (1.25 - light.ambient) * facing
-    zoom = rng.uniform(0.3, 3.0)
-    grain = clouds(rng, sprite.cover.shape, across=zoom, down=zoom * rng.uniform(0.4, 2.5))
+    zoom = rng.uniform(0.6, 3.0)
+    grain = clouds(rng, sprite.cover.shape, across=zoom, down=zoom * rng.uniform(0.6, 2.5))
     shade *= 1 + (grain.astype(np.float32) - 128) * (rng.uniform(0.0, 0.35) / 128)
     halfway = [float(part / np.sqrt(2 * (z + 1))) for part in (x, y, z + 1)]
     gleam = np.maximum(halfway[0] * right + halfway[1] * down + halfway[2] * towards, 0)

@@ -123,7 +123,7 @@ def stripes(rng: np.random.Generator, shape: tuple[int, int], unit: float) -> np
 
 def leaves(rng: np.random.Generator, shape: tuple[int, int], unit: float) -> np.ndarray:
     """A hedge: small clumps, each lit from above, in gentle shade."""
-    zoom = unit * rng.uniform(0.3, 0.5)
+    zoom = unit * rng.uniform(0.45, 0.7)
     blobs = clouds(rng, shape, across=zoom, down=zoom)
     lit = cv2.subtract(
         blobs, cv2.warpAffine(blobs, np.float64([[1, 0, 1], [0, 1, 3]]), shape[::-1])
