@@ -1,0 +1,9 @@
+"""How a config becomes a run: the work behind `tools/train.py` and `tools/test.py`."""
+
+from swin_mm.engine.arguments import ToolParser
+from swin_mm.engine.errors import UsageError, run_tool
+from swin_mm.engine.logger import EvenLoggerHook
+from swin_mm.engine.testing import test
+from swin_mm.engine.training import train
+
+__all__ = ["EvenLoggerHook", "ToolParser", "UsageError", "run_tool", "test", "train"]

@@ -1,0 +1,98 @@
+"""Read a config file, and the small turns of a config that commands share."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mmengine.config import Config
+from mmengine.registry import init_default_scope
+
+from swin_mm.engine.errors import UsageError, near
+
+SPLITS = ("train", "val", "test")
+
+
+def read_config(path: str) -> Config:
+    """Read a config file.
+
+    Raises:
+        UsageError: if there is no such file, it cannot be understood, or a module that it needs
+            is not installed.
+    """
+    if not os.path.isfile(path):
+        folder = os.path.dirname(path) or "."
+        known = _configs_in(folder) or _configs_in("configs")
+        listed = f". There are: {', '.join(shlex.quote(name) for name in known)}" if known else ""
+        raise UsageError(f"there is no config {path}{near(path, known) or listed}")
+    try:
+        return Config.fromfile(path)
+    except ImportError as error:
+        cause = error.__cause__ or error
+        raise UsageError(
+            f"{path} needs a module that does not import: {cause}. "
+            'Install it; for MMDetection and MMSegmentation: pip install "swin_mm[onedl]"'
+        ) from error
+    except (SyntaxError, OSError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{path} is not a config that MMEngine can read: {error}") from error
+
+
+def import_host(cfg: Config) -> str:
+    """Import the project whose names a config uses, and return its scope.
+
+    Raises:
+        UsageError: if it is not installed.
+    """
+    scope = cfg.get("default_scope") or "mmengine"
+    if importlib.util.find_spec(scope) is None:
+        raise UsageError(
+            f"this config needs {scope}, which is not installed: "
+            'pip install "swin_mm[onedl]" (maintained forks) or "swin_mm[openmmlab]"'
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of optional packages of the host
+        importlib.import_module(f"{scope}.registry")
+        if scope != "mmengine":
+            importlib.import_module(f"{scope}.evaluation")
+    init_default_scope(scope)
+    return scope
+
+
+def _configs_in(folder: str) -> list[str]:
+    if not os.path.isdir(folder):
+        return []
+    return sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".py"))
+
+
+def default_work_dir(path: str) -> str:
+    """Return `work_dirs/` and the config's name."""
+    return os.path.join("work_dirs", os.path.splitext(os.path.basename(path))[0])
+
+
+def every_dict(node: Any) -> Iterator[dict]:
+    """Go through a config's dicts, the outer before the inner."""
+    if isinstance(node, dict):
+        yield node
+        node = list(node.values())
+    if isinstance(node, list | tuple):
+        for child in node:
+            yield from every_dict(child)
+
+
+def as_list(value: Any) -> list:
+    """Return a list as it is, nothing as an empty one, and one thing as a list of one."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def allow_no_workers(cfg: Config) -> None:
+    """Let `num_workers=0` be set alone: torch refuses `persistent_workers` beside it."""
+    for split in SPLITS:
+        loader = cfg.get(f"{split}_dataloader")
+        if isinstance(loader, Mapping) and loader.get("num_workers") == 0:
+            loader["persistent_workers"] = False

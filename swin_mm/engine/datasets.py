@@ -1,0 +1,108 @@
+"""Where a config's data lies: elsewhere on request, and checked before anything is built."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+
+from mmengine.config import Config
+
+from swin_mm.engine.config import as_list, every_dict
+from swin_mm.engine.errors import UsageError, command
+from swin_mm.engine.notes import Notes
+
+
+def datasets_of(cfg: Config, split: str) -> Iterator[dict]:
+    """Go through the data sets of a split that lie on disk, inside wrappers too."""
+    loader = cfg.get(f"{split}_dataloader") or {}
+    for node in every_dict(loader.get("dataset")):
+        if "type" in node and ("data_root" in node or "ann_file" in node or "data_prefix" in node):
+            yield node
+
+
+def point_data_at(cfg: Config, root: str, splits: Sequence[str], notes: Notes) -> None:
+    """Let every data set and evaluator of a config read from another folder.
+
+    A data set's root may be the folder itself, or lie in it under the last names of the root in
+    the config: for `data/ade/ADEChallengeData2016`, `ROOT`, `ROOT/ADEChallengeData2016` and
+    `ROOT/ade/ADEChallengeData2016` are tried.
+
+    Raises:
+        UsageError: if the folder does not exist.
+    """
+    if not os.path.isdir(root):
+        raise UsageError(f"--data-root: there is no folder {root}.\n{_ways_out(cfg)}")
+    moves = {}
+    for split in splits:
+        for dataset in datasets_of(cfg, split):
+            old = dataset.get("data_root") or ""
+            new = next(
+                (place for place in _places(root, old) if not _missing(dataset, place)), root
+            )
+            moves[old] = dataset["data_root"] = new
+    for split in splits:
+        for evaluator in every_dict(as_list(cfg.get(f"{split}_evaluator"))):
+            for key, value in evaluator.items():
+                for old, new in moves.items():
+                    if old and isinstance(value, str) and value.startswith(old):
+                        rest = value[len(old) :].lstrip("/" + os.sep)
+                        evaluator[key] = os.path.join(new, rest)
+    if "data_root" in cfg:
+        cfg.data_root = next(iter(moves.values()), root)
+    notes.say(f"Data: {', '.join(dict.fromkeys(moves.values()))}")
+
+
+def require_data(cfg: Config, splits: Sequence[str]) -> None:
+    """Check that the files of every data set are there.
+
+    Raises:
+        UsageError: naming the first file that is not, and commands that would work.
+    """
+    for split in splits:
+        for dataset in datasets_of(cfg, split):
+            root = dataset.get("data_root") or ""
+            if missing := _missing(dataset, root):
+                raise UsageError(
+                    f"no {split} data at {root or os.getcwd()}: {missing}.\n{_ways_out(cfg)}"
+                )
+
+
+def _places(root: str, old: str) -> Iterator[str]:
+    names = [name for name in old.replace(os.sep, "/").split("/") if name not in ("", ".", "..")]
+    for start in range(len(names), -1, -1):
+        yield os.path.join(root, *names[start:])
+
+
+def _missing(dataset: dict, root: str) -> str:
+    """Say which file of a data set is not there, or nothing."""
+    if dataset.get("ann_file"):
+        path = os.path.join(root, dataset["ann_file"])
+        if not os.path.isfile(path):
+            return f"{path} does not exist"
+    for prefix in (dataset.get("data_prefix") or {}).values():
+        path = os.path.join(root, prefix or "")
+        if not os.path.isdir(path):
+            return f"{path} does not exist"
+        with os.scandir(path) as entries:
+            if next(entries, None) is None:
+                return f"{path} is empty"
+    return ""
+
+
+def _ways_out(cfg: Config) -> str:
+    config = os.path.relpath(cfg.filename) if cfg.filename else "CONFIG"
+    script = "test.py" if os.path.basename(sys.argv[0]) == "test.py" else "train.py"
+    rest = ["CHECKPOINT"] if script == "test.py" else []
+    offline = [*rest, "--data-root", "data/scenes"]
+    if script == "train.py":
+        offline += ["--weights", "none"]
+    return "\n".join(
+        [
+            "Say where the data lies:",
+            f"  {command(script, config, *rest, '--data-root', 'DIR')}",
+            "or draw the offline data set, which every config of swin_mm runs on:",
+            f"  {command('make_scenes.py', 'data/scenes', '--images', '1000', '--seed', '0')}",
+            f"  {command(script, config, *offline)}",
+        ]
+    )

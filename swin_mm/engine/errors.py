@@ -1,0 +1,51 @@
+"""One kind of error for what a command cannot do, and how a command ends with it."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable
+
+
+class UsageError(Exception):
+    """What was asked for cannot be done; the message says why and what would work."""
+
+
+def run_tool(main: Callable[[], None]) -> int:
+    """Run a command, and turn a `UsageError` into one message on stderr.
+
+    Under a launcher the first process of each machine tells it whole, the
+    others in one line.
+
+    Returns:
+        The exit code: 0, 2 after a usage error, 130 after Ctrl-C.
+    """
+    try:
+        main()
+    except UsageError as error:
+        local_rank = os.environ.get("LOCAL_RANK", "0")
+        if local_rank == "0":
+            print(f"error: {error}", file=sys.stderr)
+        else:
+            first = str(error).partition("\n")[0]
+            print(f"error (local rank {local_rank}): {first}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped by the user", file=sys.stderr)
+        return 130
+    return 0
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Say which known names are near a misspelt one: `; did you mean a or b?`, or nothing."""
+    matches = difflib.get_close_matches(name, list(names), n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(matches)}?" if matches else ""
+
+
+def command(script: str, *arguments: str) -> str:
+    """Write a command line that starts a script lying beside the running one."""
+    folder = os.path.dirname(sys.argv[0]) or "tools"
+    words = [os.path.join(folder, script), *arguments]
+    return " ".join(["python", *(shlex.quote(word) for word in words)])

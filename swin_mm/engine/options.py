@@ -1,0 +1,190 @@
+"""`--cfg-options`: read, and checked against the config before anything is built."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import mmengine.registry
+from mmengine.config import Config, DictAction
+from mmengine.registry import Registry
+from mmengine.runner import Runner
+from torch.utils.data import DataLoader
+
+from swin_mm.engine.config import import_host
+from swin_mm.engine.errors import UsageError, near
+from swin_mm.engine.notes import Notes
+
+Options = Mapping[str, Any]
+
+# Read by MMEngine, MMDetection or MMSegmentation beside the arguments of the Runner.
+_TOP_LEVEL = {
+    "compile",
+    "custom_imports",
+    "find_unused_parameters",
+    "model_wrapper_cfg",
+    "sync_bn",
+    "tta_model",
+    "tta_pipeline",
+}
+_DATALOADER = {"collate_fn", "dataset", "num_batch_per_epoch", "worker_init_fn"}
+
+
+class ConfigOption(DictAction):
+    """MMEngine's `KEY=VALUE` action, with an error instead of a traceback."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Add the pairs to the namespace."""
+        for pair in values:
+            key, equals, _ = pair.partition("=")
+            if not key or not equals:
+                parser.error(f"{option_string} takes KEY=VALUE, got {pair!r}")
+        try:
+            super().__call__(parser, namespace, values, option_string)
+        except AssertionError as error:
+            parser.error(f"{option_string}: {error}")
+
+
+def merge_options(cfg: Config, options: Options, notes: Notes) -> None:
+    """Check options against a config, then set them in it.
+
+    Raises:
+        UsageError: if a key leads nowhere, or names what its class does not take.
+    """
+    for path in options:
+        _check_path(cfg, path, options, notes)
+    cfg.merge_from_dict(dict(options))
+
+
+def _check_path(cfg: Config, path: str, options: Options, notes: Notes) -> None:
+    """Follow a dotted key through the config as far as it exists."""
+    node: Any = cfg._cfg_dict
+    walked: list[str] = []
+    for key in path.split("."):
+        here = ".".join(walked)
+        if isinstance(node, Mapping):
+            if key not in node:
+                _check_new_key(cfg, node, here, key, options, notes)
+                return
+            node = node[key]
+        elif isinstance(node, list):
+            if not key.isdigit() or int(key) >= len(node):
+                raise UsageError(
+                    f"--cfg-options {path}: {here} is a list of {len(node)}; "
+                    f"name one by its number, 0 to {len(node) - 1}, not {key!r}"
+                )
+            node = node[int(key)]
+        else:
+            raise UsageError(
+                f"--cfg-options {path}: {here} is {node!r} and has no {key!r} below it; "
+                f"set it whole, {here}=VALUE"
+            )
+        walked.append(key)
+    value = options[path]
+    if isinstance(node, Mapping) and value is not None and not isinstance(value, Mapping):
+        raise UsageError(
+            f"--cfg-options {path}={value}: {path} is a group of {', '.join(node)}; "
+            f"set one of them, {path}.{next(iter(node), 'KEY')}=VALUE"
+        )
+    if walked[-1] == "type" and isinstance(value, str):
+        _check_type(cfg, path, value)
+
+
+def _check_new_key(
+    cfg: Config, node: Mapping, here: str, key: str, options: Options, notes: Notes
+) -> None:
+    """Decide on a key that the config does not have: its class may take it all the same."""
+    full = f"{here}.{key}" if here else key
+    kind = options.get(f"{here}.type", node.get("type"))
+    if not here:
+        accepted: set[str] | None = _arguments_of(Runner) | _TOP_LEVEL
+        owner = "a config"
+    elif here.endswith("_dataloader"):
+        accepted, owner = _arguments_of(DataLoader) | _DATALOADER, "a dataloader"
+    elif kind is not None:
+        accepted, owner = _arguments_of_type(cfg, kind), str(kind)
+    else:
+        accepted, owner = None, here
+    if accepted is not None:
+        if key not in accepted:
+            known = sorted(accepted | set(node))
+            guess = near(key, known) or f"; it takes {', '.join(known)}"
+            raise UsageError(f"--cfg-options {full}: {owner} has no {key!r}{guess}")
+        return
+    if guess := near(key, node):
+        raise UsageError(f"--cfg-options {full}: {owner} has no {key!r}{guess}")
+    notes.say(f"--cfg-options adds {full}, which the config did not have")
+
+
+def _check_type(cfg: Config, path: str, name: str) -> None:
+    if _find_classes(cfg, name):
+        return
+    scope, _, bare = name.rpartition(".")
+    known = set()
+    for registry in _root_registries():
+        known |= set(registry.module_dict)
+        for child in registry.children.values():
+            if child.scope in (scope, cfg.get("default_scope")):
+                known |= set(child.module_dict)
+    raise UsageError(f"--cfg-options {path}: nothing is registered as {name!r}{near(bare, known)}")
+
+
+def _arguments_of_type(cfg: Config, kind: Any) -> set[str] | None:
+    """Return what a registered class can be built with; `None` if it cannot be told."""
+    classes = _find_classes(cfg, kind) if isinstance(kind, str) else [kind]
+    if not classes:
+        return None
+    arguments = set()
+    for cls in classes:
+        one = _arguments_of(cls)
+        if one is None:
+            return None
+        arguments |= one
+    return arguments | {"type", "_scope_", "_delete_"}
+
+
+def _arguments_of(cls: Any) -> set[str] | None:
+    """Collect the arguments of a constructor, through `**kwargs` into its bases."""
+    arguments: set[str] = set()
+    for base in inspect.getmro(cls) if inspect.isclass(cls) else [cls]:
+        init = base.__dict__.get("__init__") if inspect.isclass(base) else base
+        if init is None or base is object:
+            continue
+        parameters = inspect.signature(init).parameters.values()
+        arguments |= {
+            one.name
+            for one in parameters
+            if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+        }
+        if not any(one.kind is one.VAR_KEYWORD for one in parameters):
+            return arguments - {"self"}
+    return None
+
+
+def _root_registries() -> Iterable[Registry]:
+    for name in mmengine.registry.__all__:
+        registry = getattr(mmengine.registry, name)
+        if isinstance(registry, Registry):
+            yield registry
+
+
+def _find_classes(cfg: Config, name: str) -> list[Any]:
+    """Look a type up in every registry, as a builder in the config's scope would."""
+    scope = import_host(cfg)
+    found = []
+    for root in _root_registries():
+        try:
+            cls = root.children.get(scope, root).get(name)
+        except (RuntimeError, KeyError):  # what is missing: one fork raises, one returns None
+            continue
+        if cls is not None and cls not in found:
+            found.append(cls)
+    return found

@@ -1,0 +1,115 @@
+"""Test a checkpoint: metrics, pictures, predictions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from mmengine.config import Config
+from torch import distributed
+
+from swin_mm.checkpoints import CheckpointError
+from swin_mm.engine.channels import match_channels
+from swin_mm.engine.config import allow_no_workers, default_work_dir, import_host, read_config
+from swin_mm.engine.datasets import point_data_at, require_data
+from swin_mm.engine.errors import UsageError
+from swin_mm.engine.image_scale import scale_pictures
+from swin_mm.engine.launch import choose_device, needs_operators, start_processes, use_device
+from swin_mm.engine.notes import Notes, is_first_process
+from swin_mm.engine.options import merge_options
+from swin_mm.engine.pictures import PredictionPictures
+from swin_mm.engine.predictions import PredictionFile, require_format, writer_for
+from swin_mm.engine.report import RunRecord, format_report
+from swin_mm.engine.runner import QuietRunner
+from swin_mm.engine.safe_loading import allow_safe_reading
+
+
+def test(
+    config: str,
+    checkpoint: str,
+    *,
+    work_dir: str | None = None,
+    data_root: str | None = None,
+    image_scale: float | None = None,
+    show_dir: str | None = None,
+    out: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    launcher: str = "none",
+) -> None:
+    """Evaluate a checkpoint on a config's test data and report.
+
+    Args:
+        config: a config file.
+        checkpoint: a file or URL.
+        work_dir: where logs go; `test` in the config's work dir by default.
+        data_root: where the data lies, in place of the config's.
+        image_scale: factor of every picture size, as in training.
+        show_dir: draw every picture, truth beside prediction, into this folder.
+        out: write the predictions to this `.json` or `.pkl`.
+        options: settings of the config by dotted key.
+        launcher: `none`, `pytorch`, `slurm` or `mpi`.
+
+    Raises:
+        UsageError: if something asked for cannot be done.
+    """
+    notes = Notes(is_first_process(launcher))
+    options = options or {}
+    cfg = read_config(config)
+    cfg.work_dir = work_dir or os.path.join(default_work_dir(config), "test")
+    merge_options(cfg, options, notes)
+    if "://" not in checkpoint and not os.path.isfile(checkpoint):
+        raise UsageError(f"there is no checkpoint {checkpoint}")
+    if out is not None:
+        require_format(out)
+    if data_root is not None:
+        point_data_at(cfg, data_root, ("train", "val", "test"), notes)
+    require_data(cfg, ("test",))
+    if image_scale is not None:
+        scale_pictures(cfg, image_scale, notes)
+    allow_no_workers(cfg)
+    import_host(cfg)
+    cfg.load_from, cfg.resume = checkpoint, False
+    device = choose_device(needs_operators(cfg))
+    use_device(device, cfg, notes)
+    start_processes(launcher, device, cfg)
+    try:
+        match_channels(cfg, options, notes)
+        _run(cfg, notes, show_dir=show_dir, out=out)
+    finally:
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+
+
+def _run(cfg: Config, notes: Notes, *, show_dir: str | None, out: str | None) -> None:
+    allow_safe_reading()
+    runner = QuietRunner.from_cfg(cfg)
+    runner.must_fit = True
+    record = RunRecord()
+    runner.register_hook(record, priority="LOW")
+    pictures = PredictionPictures(show_dir) if show_dir else None
+    if pictures is not None:
+        runner.register_hook(pictures, priority="LOW")
+    if out is not None:
+        writer = writer_for(out)
+        evaluator, dataset = runner.test_loop.evaluator, runner.test_dataloader.dataset
+        writer.dataset_meta = evaluator.dataset_meta
+        if isinstance(writer, PredictionFile):
+            writer.category_ids = getattr(dataset, "cat_ids", ())
+        evaluator.metrics.append(writer)
+    runner.speak(notes)
+    try:
+        runner.test()
+    except CheckpointError as error:
+        raise UsageError(str(error)) from error
+    if notes.speaks:
+        paths = {
+            "pictures": [] if pictures is None else [show_dir],
+            "predictions": out or "",
+            "log": runner.log_dir,
+        }
+        pictures_in = len(runner.test_dataloader.dataset)
+        took = timedelta(seconds=int(record.seconds))
+        title = f"Tested {cfg.load_from} on {pictures_in} pictures in {took}."
+        print(format_report(title, metrics=record.metrics, paths=paths), flush=True)

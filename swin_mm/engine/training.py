@@ -1,0 +1,163 @@
+"""Train what a config describes, from the command line's wishes to the report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from mmengine.config import Config
+from torch import distributed
+
+from swin_mm.checkpoints import CheckpointError
+from swin_mm.engine.channels import match_channels
+from swin_mm.engine.config import allow_no_workers, default_work_dir, import_host, read_config
+from swin_mm.engine.datasets import point_data_at, require_data
+from swin_mm.engine.errors import UsageError
+from swin_mm.engine.image_scale import scale_pictures
+from swin_mm.engine.launch import (
+    Device,
+    choose_device,
+    needs_operators,
+    start_processes,
+    use_device,
+)
+from swin_mm.engine.notes import Notes, is_first_process
+from swin_mm.engine.options import merge_options
+from swin_mm.engine.pictures import PredictionPictures
+from swin_mm.engine.report import RunRecord, format_report
+from swin_mm.engine.resume import choose_resume
+from swin_mm.engine.runner import QuietRunner
+from swin_mm.engine.safe_loading import allow_safe_reading
+from swin_mm.engine.schedule import shorten
+from swin_mm.engine.weights import choose_weights, fetch_weights, ways_to_weights
+
+
+def train(
+    config: str,
+    *,
+    work_dir: str | None = None,
+    data_root: str | None = None,
+    weights: str | None = None,
+    max_iters: int | None = None,
+    image_scale: float | None = None,
+    amp: bool = False,
+    resume: str | None = None,
+    auto_scale_lr: bool = False,
+    seed: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    launcher: str = "none",
+) -> None:
+    """Train, validate, save, draw and report.
+
+    Args:
+        config: a config file.
+        work_dir: where everything goes; `work_dirs/` and the config's name by default.
+        data_root: where the data lies, in place of the config's.
+        weights: a file or URL that the backbone starts with, `none`, or the config's by default.
+        max_iters: train so many iterations, the schedule shrunk in proportion.
+        image_scale: factor of every picture size of the recipe.
+        amp: mixed precision, on a GPU.
+        resume: a checkpoint to go on from, or `auto` for the newest in the work dir.
+        auto_scale_lr: scale the rate by the batch over the recipe's batch.
+        seed: of all random numbers; drawn and logged by default.
+        options: settings of the config by dotted key.
+        launcher: `none`, `pytorch`, `slurm` or `mpi`.
+
+    Raises:
+        UsageError: if something asked for cannot be done, before anything slow begins.
+    """
+    notes = Notes(is_first_process(launcher))
+    options = options or {}
+    cfg = read_config(config)
+    cfg.work_dir = work_dir or options.get("work_dir") or default_work_dir(config)
+    merge_options(cfg, {key: value for key, value in options.items() if key != "work_dir"}, notes)
+    if data_root is not None:
+        point_data_at(cfg, data_root, ("train", "val", "test"), notes)
+    require_data(cfg, ("train", "val"))
+    choose_resume(cfg, resume, notes)
+    if not cfg.get("resume"):
+        choose_weights(cfg, weights, notes)
+    if max_iters is not None:
+        shorten(cfg, max_iters, options, notes)
+    if image_scale is not None:
+        scale_pictures(cfg, image_scale, notes)
+    if seed is not None:
+        cfg.randomness = {**cfg.get("randomness", {}), "seed": seed}
+    allow_no_workers(cfg)
+    import_host(cfg)
+    device = choose_device(needs_operators(cfg))
+    if amp:
+        _mix_precision(cfg, device)
+    use_device(device, cfg, notes)
+    start_processes(launcher, device, cfg)
+    try:
+        _scale_rate(cfg, auto_scale_lr, notes)
+        match_channels(cfg, options, notes)
+        _run(cfg, notes)
+    finally:
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+
+
+def _run(cfg: Config, notes: Notes) -> None:
+    allow_safe_reading()
+    if not cfg.get("resume"):
+        fetch_weights(cfg)
+    runner = QuietRunner.from_cfg(cfg)
+    record = RunRecord(os.path.join(runner.work_dir, "loss.png"))
+    pictures = PredictionPictures(os.path.join(runner.work_dir, "predictions"))
+    runner.register_hook(record, priority="LOW")
+    runner.register_hook(pictures, priority="LOW")
+    runner.speak(notes)
+    runner.logger.info(f"Seed: {runner.seed}. All else: {runner.log_dir}")
+    runner.must_fit = bool(cfg.get("resume"))
+    try:
+        runner.train()
+    except CheckpointError as error:
+        raise UsageError(f"{error}\n{ways_to_weights(cfg)}") from error
+    if notes.speaks:
+        print(
+            format_report(
+                f"Trained {runner.iter} iterations in {timedelta(seconds=int(record.seconds))}.",
+                metrics=record.metrics,
+                paths={
+                    "checkpoint": runner.message_hub.runtime_info.get("last_ckpt", ""),
+                    "loss curve": record.curve,
+                    "predictions": pictures.paths,
+                    "log": runner.log_dir,
+                },
+            ),
+            flush=True,
+        )
+
+
+def _mix_precision(cfg: Config, device: Device) -> None:
+    if device.name == "cpu":
+        raise UsageError(
+            f"--amp needs a GPU, where MMEngine scales the loss: {device.reason}. Leave it out"
+        )
+    cfg.optim_wrapper["type"] = "AmpOptimWrapper"
+    cfg.optim_wrapper.setdefault("loss_scale", "dynamic")
+
+
+def _scale_rate(cfg: Config, scale: bool, notes: Notes) -> None:
+    """Let MMEngine scale the learning rate to the batch, or say that it is not the recipe's."""
+    base = (cfg.get("auto_scale_lr") or {}).get("base_batch_size")
+    processes = distributed.get_world_size() if distributed.is_initialized() else 1
+    if cfg.launcher != "none":
+        processes = int(os.environ["WORLD_SIZE"])
+    batch = cfg.train_dataloader.batch_size * processes
+    if scale and base is None:
+        raise UsageError(
+            "--auto-scale-lr needs auto_scale_lr.base_batch_size, the batch that the config's "
+            "rate is meant for: --cfg-options auto_scale_lr.base_batch_size=16"
+        )
+    if scale:
+        cfg.auto_scale_lr["enable"] = True
+    elif base is not None and base != batch:
+        notes.say(
+            f"Batch: {batch}, the recipe's rate is meant for {base}; --auto-scale-lr would "
+            f"multiply it by {batch / base:g}"
+        )

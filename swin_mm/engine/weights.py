@@ -1,0 +1,96 @@
+"""Where a model's first weights come from: the config's, others, or none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from mmengine.config import Config
+
+from swin_mm.checkpoints import CheckpointError, read_checkpoint
+from swin_mm.engine.config import as_list, every_dict
+from swin_mm.engine.errors import UsageError, command
+from swin_mm.engine.notes import Notes
+
+NONE = "none"
+
+
+def choose_weights(cfg: Config, weights: str | None, notes: Notes) -> None:
+    """Set the weights that the backbone starts with, and warn when there are none.
+
+    Args:
+        cfg: changed in place.
+        weights: a file or URL in place of the config's; `none` for no pretrained weights in the
+            whole model; `None` for what the config says.
+        notes: where the warning goes.
+
+    Raises:
+        UsageError: if a file does not exist.
+    """
+    if weights == NONE:
+        _drop_pretrained(cfg)
+        cfg.load_from = None
+    elif weights is not None:
+        cfg.model.backbone["init_cfg"] = {"type": "Pretrained", "checkpoint": weights}
+    for source in pretrained_sources(cfg):
+        _require_file(source, cfg)
+    if cfg.get("load_from"):
+        _require_file(cfg.load_from, cfg)
+    elif not list(pretrained_sources(cfg)):
+        notes.warn(
+            "training from scratch, without pretrained weights. The published results start "
+            "from ImageNet weights and are far out of reach this way."
+        )
+
+
+def pretrained_sources(cfg: Config) -> Iterator[str]:
+    """Go through the files and URLs that a model's parts are initialised with."""
+    for node in every_dict(cfg.model):
+        for init in as_list(node.get("init_cfg")):
+            if isinstance(init, dict) and init.get("type") == "Pretrained":
+                yield init["checkpoint"]
+
+
+def fetch_weights(cfg: Config) -> None:
+    """Read the weights once, before anything is built, so that a failure comes early.
+
+    A URL is downloaded into torch's cache, by one process of each machine; the others meet it
+    where they join, or end with it.
+
+    Raises:
+        UsageError: if they cannot be downloaded or read.
+    """
+    if os.environ.get("LOCAL_RANK", "0") != "0":
+        return
+    for source in dict.fromkeys(pretrained_sources(cfg)):
+        try:
+            read_checkpoint(source)
+        except CheckpointError as error:
+            raise UsageError(f"{error}\n{ways_to_weights(cfg)}") from error
+
+
+def _drop_pretrained(cfg: Config) -> None:
+    for node in every_dict(cfg.model):
+        inits = as_list(node.get("init_cfg"))
+        kept = [init for init in inits if init.get("type") != "Pretrained"]
+        if len(kept) < len(inits):
+            del node["init_cfg"]
+            if kept:
+                node["init_cfg"] = kept
+
+
+def _require_file(source: str, cfg: Config) -> None:
+    if "://" not in source and not os.path.isfile(source):
+        raise UsageError(f"there is no weight file {source}\n{ways_to_weights(cfg)}")
+
+
+def ways_to_weights(cfg: Config) -> str:
+    """Say how a training can start all the same."""
+    config = os.path.relpath(cfg.filename) if cfg.filename else "CONFIG"
+    return "\n".join(
+        [
+            "Download the weights by hand and name the file, or start without any:",
+            f"  {command('train.py', config, '--weights', 'FILE')}",
+            f"  {command('train.py', config, '--weights', NONE)}",
+        ]
+    )

@@ -1,0 +1,51 @@
+"""Train a detector or a segmentor.
+
+  python tools/train.py configs/mask_rcnn_swin_t.py --data-root DIR
+  torchrun --nproc-per-node 8 tools/train.py configs/mask_rcnn_swin_t.py --launcher pytorch
+
+Without data and weights, offline:
+
+  python tools/make_scenes.py data/scenes --images 1000 --seed 0
+  python tools/train.py configs/mask_rcnn_swin_t.py --data-root data/scenes --weights none
+"""
+
+import sys
+
+from swin_mm.engine import ToolParser, run_tool, train
+
+
+def main() -> None:
+    """Parse the command line and train."""
+    parser = ToolParser(__doc__)
+    parser.add_argument("config", help="a config file")
+    parser.add_run_arguments()
+    parser.add_argument(
+        "--weights",
+        metavar="URL|FILE|none",
+        help="what the backbone starts with, in place of the config's weights",
+    )
+    parser.add_argument(
+        "--max-iters",
+        type=int,
+        metavar="N",
+        help="train N iterations, the schedule shrunk in proportion; then validate and save",
+    )
+    parser.add_argument("--amp", action="store_true", help="mixed precision, on a GPU")
+    parser.add_argument(
+        "--resume",
+        nargs="?",
+        const="auto",
+        metavar="FILE",
+        help="go on from a checkpoint; without FILE from the newest in the work dir",
+    )
+    parser.add_argument(
+        "--auto-scale-lr",
+        action="store_true",
+        help="scale the learning rate by this run's batch over the recipe's",
+    )
+    parser.add_argument("--seed", type=int, help="of all random numbers (default: drawn, logged)")
+    train(**vars(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))
