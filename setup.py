@@ -10,7 +10,7 @@ readme = here / "README.md"
 setup(
     name="swin_mm",
     version=version[1],
-    description="Swin Transformer as a dense-prediction backbone for MMDetection and MMSegmentation",
+    description="Swin Transformer as a dense-prediction backbone for OpenMMLab's toolboxes",
     long_description=readme.read_text(encoding="utf-8") if readme.exists() else "",
     long_description_content_type="text/markdown",
     license="Apache-2.0",
