@@ -1,0 +1,142 @@
+import pytest
+import torch
+
+from swin_mm.checkpoints import CheckpointError, adapt_state_dict, load_pretrained
+
+
+def test_a_file_is_loaded_by_its_path(build, as_imagenet, tmp_path):
+    source, model = build(seed=1), build(seed=2)
+    torch.save(as_imagenet(source), tmp_path / "swin.pth")
+    report = load_pretrained(model, tmp_path / "swin.pth")
+    assert torch.equal(model.stages[0].blocks[0].ffn.layers[1].weight, report_source(source))
+    assert len(report.loaded) == len(dict(source.named_parameters())) - 4
+
+
+def report_source(source):
+    return source.stages[0].blocks[0].ffn.layers[1].weight
+
+
+@pytest.mark.parametrize("wrap", ["state_dict", "model", ""])
+@pytest.mark.parametrize("prefix", ["", "module.", "backbone.", "module.backbone."])
+def test_containers_and_prefixes_change_nothing(build, as_microsoft, same_tensors, wrap, prefix):
+    source, model = build(seed=1), build(seed=2)
+    file = {prefix + name: tensor for name, tensor in as_microsoft(source).items()}
+    report = load_pretrained(model, {wrap: file} if wrap else file)
+    assert same_tensors(model.state_dict(), source.state_dict()) == []
+    assert (report.container, report.prefix) == (wrap, prefix)
+
+
+def test_harmless_leftovers_are_quiet(build, as_imagenet):
+    report = load_pretrained(build(), as_imagenet(build()))
+    assert report.surprises == ()
+    assert {dropped.name for dropped in report.dropped} >= {
+        "head.weight",
+        "layers.0.blocks.1.attn_mask",
+        "layers.0.blocks.0.attn.relative_position_index",
+    }
+    assert "head" not in str(report) and "new: norm0, norm1" in str(report)
+
+
+def test_stages_that_no_output_needs_are_quiet(build, as_microsoft):
+    source, model = build(seed=1), build(seed=2, out_indices=(1,))
+    report = load_pretrained(model, as_microsoft(source))
+    picture = torch.randn(1, 3, 20, 31)
+    assert torch.equal(model(picture)[0], source(picture)[1])
+    assert report.missing == report.new == report.surprises == ()
+
+
+def test_half_and_double_precision_are_taken(build, same_tensors):
+    source = build(seed=1)
+    halves = {name: tensor.half() for name, tensor in source.state_dict().items()}
+    model = build(seed=2)
+    load_pretrained(model, {name: tensor.double() for name, tensor in halves.items()})
+    wanted = {name: tensor.float() for name, tensor in halves.items()}
+    parameters = dict(model.named_parameters())
+    assert same_tensors({name: wanted[name] for name in parameters}, parameters) == []
+
+
+def test_another_depth_is_one_error_in_words(build):
+    with pytest.raises(CheckpointError, match="depth 6 in stage 2, the model 4"):
+        load_pretrained(build(), build(depths=(2, 2, 6)).state_dict())
+
+
+def test_other_channels_and_heads_are_one_error_in_words(build):
+    wide = build(embed_dims=16, num_heads=(2, 4, 8)).state_dict()
+    with pytest.raises(CheckpointError, match="16 channels in stage 0, the model 8; 2 heads"):
+        load_pretrained(build(), wide)
+
+
+def test_a_refused_file_leaves_the_model_as_it_was(build, same_tensors):
+    model = build()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    broken = build(seed=1).state_dict()
+    broken["norm2.weight"] = torch.ones(5)
+    with pytest.raises(CheckpointError, match=r"norm2\.weight is \(5,\), the model's \(32,\)"):
+        load_pretrained(model, broken)
+    assert same_tensors(model.state_dict(), before) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"mlp_ratio": 2}, "mlp_ratio"),
+        ({"patch_size": 2, "strides": (2, 2, 2)}, "in_channels, patch_size"),
+    ],
+)
+def test_a_shape_that_no_rule_covers_names_the_argument(build, changes, said):
+    with pytest.raises(CheckpointError, match=said):
+        load_pretrained(build(), build(**changes).state_dict())
+
+
+@pytest.mark.parametrize(
+    ("changes", "layer", "said"),
+    [
+        ({"use_abs_pos_embed": True}, "absolute_pos_embed", "use_abs_pos_embed"),
+        ({"qkv_bias": True}, "stages.0.blocks.0.attn.w_msa.qkv", "qkv_bias"),
+        ({"patch_norm": True}, "patch_embed.norm", "patch_norm"),
+    ],
+)
+def test_what_only_one_side_has_is_said(build, changes, layer, said):
+    with_it = build(**changes)
+    without = build(**{name: not value for name, value in changes.items()})
+    report = load_pretrained(without, with_it.state_dict())
+    assert any(d.name.startswith(layer) and said in d.why for d in report.surprises)
+    report = load_pretrained(with_it, without.state_dict())
+    assert any(name.startswith(layer) for name in report.missing)
+    assert layer in str(report)
+
+
+def test_a_few_tensors_of_a_network_are_not_a_network(build):
+    state = build().state_dict()
+    blocks = [f"stages.{stage}.blocks.{depth - 1}." for stage, depth in enumerate((2, 2, 4))]
+    few = {name: state[name] for name in state if name.startswith(tuple(blocks))}
+    few = {name: few[name] for name in few if "norm1" in name or "qkv" in name}
+    with pytest.raises(CheckpointError, match="must hold most of the model's tensors"):
+        load_pretrained(build(), few)
+
+
+def test_foreign_files_are_one_error(build):
+    with pytest.raises(CheckpointError, match=r"no Swin found.*'conv1\.weight'"):
+        load_pretrained(build(), {"state_dict": {"conv1.weight": torch.ones(1)}})
+
+
+def test_a_merging_of_odd_length_is_one_error(build, as_microsoft):
+    broken = as_microsoft(build())
+    broken["layers.0.downsample.norm.weight"] = torch.ones(33)
+    with pytest.raises(CheckpointError, match=r"layers\.0\.downsample\.norm\.weight must hold 4 C"):
+        load_pretrained(build(), broken)
+
+
+def test_whole_numbers_are_no_weights(build):
+    state = build().state_dict()
+    state["norm0.weight"] = state["norm0.weight"].to(torch.int8)
+    with pytest.raises(CheckpointError, match=r"norm0\.weight is torch\.int8"):
+        load_pretrained(build(), state)
+
+
+def test_adapting_gives_what_loading_takes(build, as_microsoft, same_tensors):
+    source, model = build(seed=1), build(seed=2)
+    tensors, report = adapt_state_dict(as_microsoft(source), model)
+    parameters = dict(source.named_parameters())
+    assert same_tensors(tensors, parameters) == []
+    assert set(report.loaded) == parameters.keys()
