@@ -59,7 +59,8 @@ def _read_pickled(path: Path, map_location: MapLocation, unsafe: bool) -> Any:
         with admitted():
             return torch.load(path, map_location=map_location, weights_only=True)
     except pickle.UnpicklingError as error:
-        if named := _NAMED.search(str(error)):
+        named = _NAMED.search(str(error))
+        if named and not _ends_within(path, named[1] or named[2]):
             raise CheckpointError(
                 "a checkpoint may hold tensors and plain values only, but "
                 f"{path} wants to call {named[1] or named[2]}. Nothing was run. If you trust "
@@ -117,6 +118,16 @@ def _start_of(path: Path) -> bytes:
             f"{path} is a web page, not a checkpoint. Fetch the file itself from its direct link"
         )
     return start
+
+
+def _ends_within(path: Path, name: str) -> bool:
+    """Say whether a file was cut off in the middle of a name that it would have been refused for.
+
+    A whole pickle ends in a full stop.
+    """
+    with path.open("rb") as file:
+        file.seek(-min(path.stat().st_size, 256), os.SEEK_END)
+        return file.read().endswith(name.rpartition(".")[2].encode())
 
 
 def _damaged(path: Path, error: Exception) -> str:

@@ -8,12 +8,9 @@ def test_a_file_is_loaded_by_its_path(build, as_imagenet, tmp_path):
     source, model = build(seed=1), build(seed=2)
     torch.save(as_imagenet(source), tmp_path / "swin.pth")
     report = load_pretrained(model, tmp_path / "swin.pth")
-    assert torch.equal(model.stages[0].blocks[0].ffn.layers[1].weight, report_source(source))
+    ours, theirs = (net.stages[0].blocks[0].ffn.layers[1].weight for net in (model, source))
+    assert torch.equal(ours, theirs)
     assert len(report.loaded) == len(dict(source.named_parameters())) - 4
-
-
-def report_source(source):
-    return source.stages[0].blocks[0].ffn.layers[1].weight
 
 
 @pytest.mark.parametrize("wrap", ["state_dict", "model", ""])

@@ -1,0 +1,94 @@
+import hashlib
+import http.server
+import os
+import threading
+from functools import partial
+
+import pytest
+import torch
+
+from swin_mm.checkpoints import CheckpointError, read_checkpoint
+from swin_mm.checkpoints.download import download
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files without logging, and counts what it serves."""
+
+    served = 0
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        Quiet.served += 1
+        super().do_GET()
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """A folder that is served, its address, and torch.hub's folder of checkpoints."""
+    folder, hub = tmp_path / "served", tmp_path / "hub"
+    folder.mkdir()
+    monkeypatch.setattr(torch.hub, "_hub_dir", str(hub))
+    monkeypatch.setenv("no_proxy", "*")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield folder, f"http://127.0.0.1:{server.server_port}", hub / "checkpoints"
+    server.shutdown()
+    server.server_close()
+
+
+def publish(folder, name):
+    torch.save({"a": torch.ones(2)}, folder / "tmp")
+    digest = hashlib.sha256((folder / "tmp").read_bytes()).hexdigest()
+    (folder / "tmp").rename(folder / name.format(digest[:8]))
+    return name.format(digest[:8])
+
+
+def test_a_url_is_fetched_once(served):
+    folder, address, cache = served
+    name = publish(folder, "swin.pth")
+    before = Quiet.served
+    for _ in range(2):
+        assert torch.equal(read_checkpoint(f"{address}/{name}?download=1")["a"], torch.ones(2))
+    assert Quiet.served == before + 1
+    assert os.listdir(cache) == ["swin.pth"]
+
+
+def test_the_hash_in_a_name_is_checked(served):
+    folder, address, cache = served
+    read_checkpoint(f"{address}/{publish(folder, 'swin-{}.pth')}")
+    publish(folder, "swin-0123abcd.pth")
+    with pytest.raises(CheckpointError, match="must start with 0123abcd, what came starts with"):
+        read_checkpoint(f"{address}/swin-0123abcd.pth")
+    assert len(os.listdir(cache)) == 1
+
+
+def test_a_date_in_a_name_is_no_hash(served):
+    folder, address, _ = served
+    read_checkpoint(f"{address}/{publish(folder, 'swin-20220317.pth')}")
+
+
+def test_mmsegmentation_names_files_by_another_files_hash(served):
+    folder, address, _ = served
+    (folder / "mmsegmentation").mkdir()
+    name = publish(folder, "mmsegmentation/swin_20220317-0123abcd.pth")
+    read_checkpoint(f"{address}/{name}")
+
+
+def test_a_failed_download_is_one_error_and_leaves_nothing(served):
+    _, address, cache = served
+    with pytest.raises(CheckpointError, match=r"cannot fetch .*404.*put it at .*missing\.pth"):
+        read_checkpoint(f"{address}/missing.pth")
+    assert os.listdir(cache) == []
+
+
+def test_a_server_that_is_not_there_is_one_error(served):
+    with pytest.raises(CheckpointError, match="cannot fetch"):
+        download("http://127.0.0.1:9/swin.pth")
+
+
+def test_a_url_without_a_name_is_refused():
+    with pytest.raises(CheckpointError, match="must end in a file's name"):
+        download("https://example.com/")

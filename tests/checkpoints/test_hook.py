@@ -1,0 +1,131 @@
+import copy
+
+import pytest
+import torch
+from mmengine.runner.checkpoint import load_state_dict as mmengine_load
+from torch import nn
+
+from swin_mm.checkpoints import CheckpointError
+
+
+class Detector(nn.Module):
+    """A backbone under its usual prefix, beside a head."""
+
+    def __init__(self, backbone):
+        super().__init__()
+        self.backbone = backbone
+        self.head = nn.Linear(2, 2)
+
+
+def under_backbone(tensors, head):
+    return {
+        **{f"backbone.{name}": tensor for name, tensor in tensors.items()},
+        **{f"head.{name}": tensor for name, tensor in head.state_dict().items()},
+    }
+
+
+def torch_load(module, state_dict):
+    module.load_state_dict(state_dict, strict=True)
+
+
+@pytest.mark.parametrize("load", [torch_load, lambda m, s: mmengine_load(m, s, strict=True)])
+def test_an_official_detector_loads_strictly_heads_and_all(build, as_microsoft, same_tensors, load):
+    source, model = Detector(build(seed=1)), Detector(build(seed=2))
+    load(model, under_backbone(as_microsoft(source.backbone), source.head))
+    assert same_tensors(source.state_dict(), model.state_dict()) == []
+
+
+def test_a_bare_official_file_loads_strictly(build, as_microsoft, same_tensors):
+    source, model = build(seed=1), build(seed=2)
+    model.load_state_dict({**as_microsoft(source), "head.weight": torch.ones(2)}, strict=True)
+    assert same_tensors(source.state_dict(), model.state_dict()) == []
+
+
+def test_a_detector_loads_into_its_bare_backbone(build, same_tensors):
+    source, model = Detector(build(seed=1)), build(seed=2)
+    model.load_state_dict(source.state_dict(), strict=True)
+    assert same_tensors(source.backbone.state_dict(), model.state_dict()) == []
+
+
+def test_our_own_file_passes_as_it_is(build, monkeypatch):
+    """No tensor is copied or computed: resuming is exact."""
+    model = build()
+    state = model.state_dict()
+    seen = {}
+    loader = model.stages[0].blocks[0].ffn.layers[1]
+    loader.register_load_state_dict_pre_hook(lambda _, state_dict, *rest: seen.update(state_dict))
+    monkeypatch.setattr("swin_mm.checkpoints.hook.adapt_state_dict", None)
+    monkeypatch.setattr("swin_mm.checkpoints.hook.resize_to_fit", None)
+    model.load_state_dict(state, strict=True)
+    name = "stages.0.blocks.0.ffn.layers.1.weight"
+    assert seen[name] is state[name]
+
+
+def test_strict_loading_of_our_own_names_stays_strict(build):
+    state = build().state_dict()
+    del state["stages.1.blocks.0.norm1.weight"]
+    state["stages.9.blocks.0.norm1.weight"] = torch.ones(1)
+    with pytest.raises(RuntimeError) as error:
+        build().load_state_dict(state, strict=True)
+    assert "stages.1.blocks.0.norm1.weight" in str(error.value)
+    assert "stages.9.blocks.0.norm1.weight" in str(error.value)
+
+
+def test_a_missing_tensor_of_an_official_file_is_still_missing(build, as_microsoft):
+    file = as_microsoft(build())
+    del file["layers.1.blocks.0.norm1.weight"]
+    with pytest.raises(RuntimeError, match=r"Missing key.*stages\.1\.blocks\.0\.norm1\.weight"):
+        build().load_state_dict(file, strict=True)
+
+
+def test_our_own_file_of_another_window_is_resized(build, same_tensors):
+    source, model, wanted = build(seed=1), Detector(build(window_size=4)), build(window_size=4)
+    wanted.load_state_dict(source.state_dict(), strict=True)
+    model.load_state_dict(under_backbone(source.state_dict(), model.head), strict=True)
+    assert same_tensors(wanted.state_dict(), model.backbone.state_dict()) == []
+    index = model.backbone.stages[0].blocks[0].attn.w_msa.relative_position_index
+    assert index.shape == (16, 16)
+    assert model.backbone(torch.randn(1, 3, 20, 20))[0].isfinite().all()
+
+
+def test_tables_of_one_shape_but_other_windows_are_not_mixed_up(build):
+    source, model = build(seed=1, window_size=(2, 4)), build(seed=2, window_size=(4, 2))
+    plain = source.state_dict()["stages.0.blocks.0.attn.w_msa.relative_position_bias_table"]
+    model.load_state_dict(source.state_dict(), strict=True)
+    table = model.stages[0].blocks[0].attn.w_msa.relative_position_bias_table
+    assert table.shape == plain.shape and not torch.equal(table, plain)
+
+
+def test_a_few_tensors_of_ours_may_be_loaded_alone(build):
+    model = build()
+    model.load_state_dict({"norm0.weight": torch.full((8,), 5.0)}, strict=False)
+    assert torch.equal(model.norm0.weight, torch.full((8,), 5.0))
+
+
+def test_nothing_for_the_backbone_is_no_error(build):
+    model = Detector(build())
+    head = {"head.bias": torch.ones(2)}
+    assert model.load_state_dict(head, strict=False).unexpected_keys == []
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_another_networks_backbone_is_refused(build, strict):
+    model = Detector(build())
+    resnet = {"backbone.conv1.weight": torch.ones(1), "head.bias": torch.ones(2)}
+    with pytest.raises(CheckpointError, match=r"under 'backbone\.': no Swin found"):
+        model.load_state_dict(resnet, strict=strict)
+
+
+def test_an_official_file_of_other_depth_is_refused_even_leniently(build, as_microsoft):
+    file = under_backbone(as_microsoft(build(depths=(2, 2, 6))), nn.Linear(2, 2))
+    with pytest.raises(CheckpointError, match="depth 6 in stage 2, the model 4"):
+        mmengine_load(Detector(build()), file, strict=False)
+
+
+def test_a_copy_of_a_model_loads_into_itself(build, as_microsoft, same_tensors):
+    model, source = build(window_size=4), build(seed=1)
+    twin = copy.deepcopy(model)
+    before = copy.deepcopy(model.state_dict())
+    twin.load_state_dict(as_microsoft(source))
+    assert same_tensors(model.state_dict(), before) == []
+    assert same_tensors(twin.state_dict(), before) != []

@@ -1,0 +1,67 @@
+import os
+
+import pytest
+import torch
+
+from swin_mm.checkpoints import CheckpointError, read_checkpoint, save_checkpoint
+
+STATE = {"a": torch.arange(6.0).view(2, 3).mT, "b": torch.ones(2, dtype=torch.float16)}
+
+
+@pytest.mark.parametrize("ending", ["pth", "pt", "safetensors"])
+def test_what_is_written_is_read_again(tmp_path, same_tensors, ending):
+    if ending == "safetensors":
+        pytest.importorskip("safetensors")
+    path = tmp_path / f"file.{ending}"
+    save_checkpoint(STATE, path)
+    assert same_tensors(read_checkpoint(path), STATE) == []
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_the_ending_chooses_the_format(tmp_path):
+    pytest.importorskip("safetensors")
+    save_checkpoint(STATE, tmp_path / "file.safetensors")
+    assert (tmp_path / "file.safetensors").read_bytes()[8:9] == b"{"
+
+
+def test_safetensors_takes_tensors_that_share_memory(tmp_path):
+    pytest.importorskip("safetensors")
+    save_checkpoint({"a": STATE["a"], "b": STATE["a"]}, tmp_path / "file.safetensors")
+
+
+def test_safetensors_takes_nothing_but_tensors(tmp_path):
+    pytest.importorskip("safetensors")
+    with pytest.raises(CheckpointError, match=r"holds tensors alone.*state_dict, epoch"):
+        save_checkpoint({"state_dict": STATE, "epoch": 3}, tmp_path / "file.safetensors")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "file.pth"
+    save_checkpoint(STATE, path)
+
+    def write_half(state, target):
+        target.write_bytes(b"half of it")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(torch, "save", write_half)
+    with pytest.raises(CheckpointError, match=r"cannot write .*No space left"):
+        save_checkpoint({}, path)
+    assert torch.equal(read_checkpoint(path)["b"], STATE["b"])
+    assert os.listdir(tmp_path) == ["file.pth"]
+
+
+def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
+    def interrupt(state, target):
+        target.write_bytes(b"half of it")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(torch, "save", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        save_checkpoint(STATE, tmp_path / "file.pth")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_is_not_there_is_one_error(tmp_path):
+    with pytest.raises(CheckpointError, match="folder must exist"):
+        save_checkpoint(STATE, tmp_path / "missing" / "file.pth")
