@@ -123,11 +123,11 @@ def _start_of(path: Path) -> bytes:
 def _ends_within(path: Path, name: str) -> bool:
     """Say whether a file was cut off in the middle of a name that it would have been refused for.
 
-    A whole pickle ends in a full stop.
+    A whole pickle ends in a full stop. The unpickler takes the last byte it got for the line's end.
     """
     with path.open("rb") as file:
         file.seek(-min(path.stat().st_size, 256), os.SEEK_END)
-        return file.read().endswith(name.rpartition(".")[2].encode())
+        return file.read()[:-1].endswith(name.rpartition(".")[2].encode())
 
 
 def _damaged(path: Path, error: Exception) -> str:
