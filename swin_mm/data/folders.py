@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,11 +58,12 @@ def fill_folder(folder: Path) -> Iterator[Path]:
 
     Whatever goes wrong, `folder` stays as it was and the new one is removed.
     """
+    folder = folder.resolve()  # beside a link's target, so that renaming stays on one disk
     folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = folder.parent / f".{folder.name}.partial-{os.getpid()}"
-    old = folder.parent / f".{folder.name}.replaced-{os.getpid()}"
-    draft.mkdir()
+    bench = Path(tempfile.mkdtemp(prefix=f".{folder.name}.partial-", dir=folder.parent))
+    draft, old = bench / "new", bench / "old"
     try:
+        draft.mkdir()
         yield draft
         if folder.exists():
             os.rename(folder, old)
@@ -72,5 +74,4 @@ def fill_folder(folder: Path) -> Iterator[Path]:
                 os.rename(old, folder)
             raise
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+        shutil.rmtree(bench, ignore_errors=True)

@@ -24,6 +24,7 @@ from .sprites import (
 
 _DIAGONAL_UNIT = 277.0  # px, the side of a square as large as 320x240: sizes are told in it
 _LEAST_VISIBLE = 0.3  # of a thing's area; what shows less is left out
+_LEAST_PIXELS = 16  # that a thing covers by half or more
 _EMPTY, _GRAY, _CROWDED = 0.02, 0.01, 0.06  # shares of the pictures
 
 
@@ -226,8 +227,8 @@ def _visible(
         for sprite, (inside, within) in zip(members, spots, strict=True):
             clear[inside] *= 1 - sprite.cover[within]
         cover = before - clear[place]
-        least = max(12.0, _LEAST_VISIBLE * float(members[0].cover.sum()))
-        if cover.sum() < least:
+        least = _LEAST_VISIBLE * float(members[0].cover.sum())
+        if cover.sum() < least or np.count_nonzero(cover >= 0.5) < _LEAST_PIXELS:
             clear[place] = before
             seen.append(None)
         else:

@@ -151,8 +151,6 @@ def umbrella(rng: np.random.Generator) -> Drawing:
     panels = int(rng.integers(4, 7))
     rise, hem, scallop = rng.uniform(0.38, 0.5), rng.uniform(-0.05, 0.02), rng.uniform(0.04, 0.07)
     apex = np.array([0.0, hem - rise])
-    turns = np.linspace(np.pi, 0, panels + 1)  # of the ribs' ends, as seen from the front
-    ends = 0.5 * np.cos(turns)
     crook, side = rng.uniform(0.05, 0.08), rng.choice([-1.0, 1.0])
     hook = arc(crook, 0.0, 0.5, steps=10) * (side, 1) + (-side * crook, 0.5 - crook)
     stick = np.vstack([[0, hem - 0.05], [0, 0.3], hook])
@@ -160,18 +158,19 @@ def umbrella(rng: np.random.Generator) -> Drawing:
         Part((ribbon(stick, 0.035),), Tone.LINE),
         Part((ribbon(apex + np.array([[0, -0.06], [0, 0.02]]), 0.03),), Tone.LINE),
     ]
+    # A rib is a quarter of an ellipse from the apex to its end at the hem.
+    ends = -0.5 * np.cos(np.pi * np.arange(panels + 1) / panels)
+    fall = np.pi / 2 * np.arange(9) / 8
+    ribs = np.empty((panels + 1, 9, 2))
+    ribs[..., 0] = ends[:, None] * np.sin(fall)
+    ribs[..., 1] = hem - rise * np.cos(fall)
+    along = np.arange(1, 6)[:, None] / 6
+    bow = (0, scallop) * np.sin(np.pi * along)
     for k in range(panels):
-        left, right = _rib(apex, ends[k], hem, rise), _rib(apex, ends[k + 1], hem, rise)
-        along = np.linspace(0, 1, 7)[1:-1, None]
-        edge = left[-1] + (right[-1] - left[-1]) * along - (0, scallop) * np.sin(np.pi * along)
-        parts.append(Part((np.vstack([left, edge, right[::-1]]),), (Tone.BODY, Tone.ACCENT)[k % 2]))
+        edge = ribs[k, -1] + (ribs[k + 1, -1] - ribs[k, -1]) * along - bow
+        panel = np.concatenate([ribs[k], edge, ribs[k + 1, ::-1]])
+        parts.append(Part((panel,), (Tone.BODY, Tone.ACCENT)[k % 2]))
     return tuple(parts)
-
-
-def _rib(apex: np.ndarray, end: float, hem: float, rise: float) -> np.ndarray:
-    """The line of an umbrella's rib from the apex to the hem: a quarter of an ellipse, (9, 2)."""
-    angle = np.linspace(0, np.pi / 2, 9)
-    return np.stack([end * np.sin(angle), apex[1] + rise * (1 - np.cos(angle))], axis=1)
 
 
 def kite(rng: np.random.Generator) -> Drawing:
@@ -209,9 +208,11 @@ def airplane(rng: np.random.Generator) -> Drawing:
     nose = np.linspace(0, np.pi / 2, 8)
     side = np.stack([hull * np.sin(nose), -0.32 - 0.18 * np.cos(nose)], axis=1)
     half = np.vstack([side, [hull, 0.2], [hull * 0.35, 0.5]])
-    stripe = np.array([[0.55, 0.35], [0.68, 0.35], [0.68, 0.95], [0.55, 0.95]])
-    stripe = np.stack([stripe[:, 0] * span, root + sweep * stripe[:, 0] + 0.0 * stripe[:, 1]], 1)
-    stripe[2:, 1] += chord + (tip - chord) * stripe[2:, 0] / span
+    ends = np.array([0.55, 0.68])  # of a stripe across the wing, as shares of the span
+    front, depth = root + sweep * ends, chord + (tip - sweep - chord) * ends + sweep * ends
+    stripe = np.concatenate(
+        [np.stack([ends * span, front], 1), np.stack([ends * span, front + depth], 1)[::-1]]
+    )
     engine = arc(1.0, steps=20) * (0.032, 0.07) + (span * 0.42, root + sweep * 0.42)
     parts = []
     for turn in (np.asarray, mirrored):
