@@ -1,0 +1,24 @@
+"""Swin Transformer as a dense-prediction backbone for MMEngine, MMDetection and MMSegmentation."""
+
+try:
+    import mmengine  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "swin_mm needs MMEngine, and works with either distribution of OpenMMLab: "
+        'pip install "swin_mm[onedl]" (maintained forks) or pip install "swin_mm[openmmlab]"'
+    ) from error
+
+from swin_mm.backbones import VARIANTS, SwinTransformer, count_flops
+from swin_mm.layers import RelativePositionBias
+from swin_mm.ops import WindowPlan
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "VARIANTS",
+    "RelativePositionBias",
+    "SwinTransformer",
+    "WindowPlan",
+    "__version__",
+    "count_flops",
+]

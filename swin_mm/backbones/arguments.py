@@ -1,0 +1,104 @@
+"""Arguments as users bring them: other ports' names, misspelt names, one number for two or four."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+WindowSize = int | Sequence[int] | Sequence[Sequence[int]]
+
+# The official detection and segmentation repositories' names, and MMDetection's.
+OFFICIAL_NAMES = {
+    "embed_dim": "embed_dims",
+    "in_chans": "in_channels",
+    "ape": "use_abs_pos_embed",
+    "use_checkpoint": "with_cp",
+}
+RESNET_NAMES = frozenset(
+    {"depth", "num_stages", "style", "norm_eval", "base_channels", "dilations", "deep_stem"}
+    | {"avg_down", "dcn", "stage_with_dcn", "plugins", "contract_dilation", "zero_init_residual"}
+)
+
+
+def understands_official_names(init: Callable[..., None]) -> Callable[..., None]:
+    """Let a constructor of keywords take the official repositories' names too, with a note.
+
+    Raises:
+        TypeError: when called with a name that is neither; the message gives the near ones, and
+            the cure where it was inherited from a ResNet's config. Or with one argument twice.
+    """
+    known = [name for name in inspect.signature(init).parameters if name != "self"]
+
+    @functools.wraps(init)
+    def translated(self: Any, **given: Any) -> None:
+        arguments = {}
+        for name, value in given.items():
+            ours = OFFICIAL_NAMES.get(name, name)
+            if ours not in known:
+                raise TypeError(_unknown(name, [*known, *OFFICIAL_NAMES]))
+            if ours in arguments or (ours != name and ours in given):
+                raise TypeError(f"SwinTransformer got {ours!r} twice, once as {name!r}; drop one")
+            if ours != name:
+                note = f"{name!r} is the official repositories' name for OpenMMLab's {ours!r}"
+                warnings.warn(note, DeprecationWarning, stacklevel=2)
+            arguments[ours] = value
+        init(self, **arguments)
+
+    return translated
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    message = f"SwinTransformer has no argument {name!r}"
+    if name in RESNET_NAMES:
+        return (
+            f"{message}; it is a ResNet's. A config that replaces an inherited backbone must say "
+            "backbone=dict(_delete_=True, type='swin_mm.SwinTransformer', ...)"
+        )
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    proposals = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(known)}"
+    return f"{message}; {proposals}"
+
+
+def as_pair(value: int | Sequence[int], name: str) -> tuple[int, int]:
+    """Read one number, or height and width.
+
+    Raises:
+        ValueError: if it is neither, or not positive whole numbers.
+    """
+    pair = (value, value) if isinstance(value, int) else tuple(value)
+    if len(pair) == 1:
+        pair *= 2
+    if len(pair) != 2 or any(not isinstance(side, int) or side < 1 for side in pair):
+        raise ValueError(f"{name} must be a whole number >= 1, or (height, width), got {value!r}")
+    return pair
+
+
+def windows_by_stage(value: WindowSize, num_stages: int) -> list[tuple[int, int]]:
+    """Read ``window_size``: one for all stages, or one a stage.
+
+    Args:
+        value: 7, or (7, 14) for height and width, or one of these for each stage. Two plain
+            numbers are always height and width.
+        num_stages: stages of the network.
+
+    Returns:
+        Height and width of the windows of each stage, tokens.
+
+    Raises:
+        ValueError: if it is none of these.
+    """
+    is_one = isinstance(value, int) or (
+        len(value) <= 2 and all(isinstance(side, int) for side in value)
+    )
+    if is_one:
+        return [as_pair(value, "window_size")] * num_stages
+    if len(value) != num_stages:
+        raise ValueError(
+            f"window_size must be one window, or one for each of the {num_stages} stages, got "
+            f"{len(value)}: {value!r}"
+        )
+    return [as_pair(window, "window_size of a stage") for window in value]

@@ -1,0 +1,89 @@
+"""What the backbone's arguments and its input must obey: the rule, the numbers met, the cure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import get_args
+
+from torch import Tensor
+
+from swin_mm.ops.windows import SmallMaps
+
+
+def check_stages(
+    embed_dims: int, *, depths: Sequence[int], num_heads: Sequence[int], out_indices: Sequence[int]
+) -> None:
+    """Check that the numbers of the stages fit each other.
+
+    Raises:
+        ValueError: if they do not.
+    """
+    if not depths or len(num_heads) != len(depths):
+        raise ValueError(
+            f"depths and num_heads must have a number for each stage, got {len(depths)} depths "
+            f"{tuple(depths)} and {len(num_heads)} heads {tuple(num_heads)}"
+        )
+    for stage, heads in enumerate(num_heads):
+        channels = embed_dims * 2**stage
+        if heads < 1 or channels % heads:
+            raise ValueError(
+                f"num_heads must divide the channels of their stage: stage {stage} has "
+                f"{channels} channels (embed_dims {embed_dims} * 2**{stage}) and {heads} heads"
+            )
+    stages = range(len(depths))
+    if not out_indices or any(stage not in stages for stage in out_indices):
+        raise ValueError(
+            f"out_indices must name stages from 0 to {len(depths) - 1}, got {tuple(out_indices)}"
+        )
+    if len(set(out_indices)) != len(out_indices):
+        raise ValueError(f"out_indices must name each stage once, got {tuple(out_indices)}")
+
+
+def check_strides(strides: Sequence[int], *, patch: tuple[int, int], num_stages: int) -> None:
+    """Check that patches do not overlap and every stage has its stride.
+
+    Raises:
+        ValueError: if not.
+    """
+    if len(strides) != num_stages:
+        raise ValueError(
+            f"strides must have a number for each of the {num_stages} stages, got {tuple(strides)}"
+        )
+    first = (strides[0], strides[0]) if isinstance(strides[0], int) else tuple(strides[0])
+    if first != patch:
+        raise ValueError(
+            f"strides[0] must equal patch_size, since patches do not overlap: got {strides[0]} and "
+            f"{patch[0]} x {patch[1]}; give strides=({patch[0]}, ...)"
+        )
+    if any(not isinstance(stride, int) or stride < 1 for stride in strides[1:]):
+        raise ValueError(f"strides of merging must be whole numbers >= 1, got {tuple(strides[1:])}")
+
+
+def check_choices(frozen_stages: int, *, num_stages: int, small_maps: str) -> None:
+    """Check the arguments that choose among a few.
+
+    Raises:
+        ValueError: if one chooses something else.
+    """
+    if not -1 <= frozen_stages <= num_stages:
+        raise ValueError(
+            f"frozen_stages must be from -1 (none) to {num_stages} (all stages), got "
+            f"{frozen_stages}"
+        )
+    if small_maps not in get_args(SmallMaps):
+        raise ValueError(f"small_maps must be one of {get_args(SmallMaps)}, got {small_maps!r}")
+
+
+def check_pictures(x: Tensor, in_channels: int) -> None:
+    """Check a batch of pictures, (B, in_channels, H, W).
+
+    Raises:
+        ValueError: if it has other dimensions.
+    """
+    if x.dim() != 4 or x.shape[1] != in_channels:
+        raise ValueError(
+            f"the backbone takes pictures (batch, {in_channels}, height, width), got shape "
+            f"{tuple(x.shape)}; for other channels build it with in_channels=..."
+        )
+    if x.shape[2] < 1 or x.shape[3] < 1:
+        raise ValueError(f"pictures must have at least 1 x 1 px, got shape {tuple(x.shape)}")

@@ -1,0 +1,54 @@
+"""MMEngine's ``init_cfg`` and MMDetection's older arguments for pretrained weights."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+
+from mmengine.model.weight_init import PretrainedInit
+
+InitCfg = Mapping | Sequence[Mapping] | None
+
+
+def join_init_cfg(
+    init_cfg: InitCfg, pretrained: str | None, convert_weights: bool | None
+) -> InitCfg:
+    """Express the older arguments as an ``init_cfg``, each with one note.
+
+    Raises:
+        ValueError: if both ``pretrained`` and ``init_cfg`` are given.
+    """
+    if convert_weights is not None:
+        warnings.warn(
+            "convert_weights is not needed: the layout of a checkpoint is recognised",
+            DeprecationWarning,
+            stacklevel=4,
+        )
+    if pretrained is None:
+        return init_cfg
+    if init_cfg is not None:
+        raise ValueError(
+            "give either init_cfg or pretrained, not both, got "
+            f"pretrained={pretrained!r} and init_cfg={init_cfg!r}"
+        )
+    cfg = {"type": "Pretrained", "checkpoint": pretrained}
+    warnings.warn(
+        f"pretrained is deprecated; say init_cfg={cfg!r}", DeprecationWarning, stacklevel=4
+    )
+    return cfg
+
+
+def split_init_cfg(init_cfg: InitCfg) -> tuple[list[Mapping], list[Mapping]]:
+    """Divide an ``init_cfg`` into checkpoints to read and other initialisations.
+
+    Raises:
+        ValueError: if a ``Pretrained`` entry names no checkpoint.
+    """
+    cfgs = [] if init_cfg is None else [init_cfg] if isinstance(init_cfg, Mapping) else init_cfg
+    pretrained = [cfg for cfg in cfgs if cfg["type"] in ("Pretrained", PretrainedInit)]
+    for cfg in pretrained:
+        if not cfg.get("checkpoint"):
+            raise ValueError(
+                f"init_cfg of type Pretrained must name a file or URL as checkpoint, got {cfg!r}"
+            )
+    return pretrained, [cfg for cfg in cfgs if cfg not in pretrained]

@@ -1,0 +1,91 @@
+"""From pixels to tokens, and from four tokens to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+NormFactory = Callable[[int], nn.Module]
+
+
+class PatchEmbed(nn.Module):
+    """Turn every patch of a picture into a token (Liu et al. 2021, sec. 3.1).
+
+    The picture is padded with zeros on the right and at the bottom to whole patches.
+
+    Args:
+        in_channels: channels of the picture.
+        embed_dims: channels of a token, C.
+        patch_size: height and width of a patch, px.
+        norm: makes the norm over C; ``None`` for no norm.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        embed_dims: int,
+        *,
+        patch_size: tuple[int, int],
+        norm: NormFactory | None,
+    ) -> None:
+        super().__init__()
+        self.patch_size = patch_size
+        self.projection = nn.Conv2d(in_channels, embed_dims, patch_size, stride=patch_size)
+        self.norm = norm(embed_dims) if norm else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (B, in_channels, H, W) px to tokens (B, ceil(H / patch), ceil(W / patch), C)."""
+        (height, width), (ph, pw) = x.shape[-2:], self.patch_size
+        bottom, right = -height % ph, -width % pw
+        if bottom or right:
+            x = F.pad(x, (0, right, 0, bottom))
+        x = self.projection(x).permute(0, 2, 3, 1)
+        return x if self.norm is None else self.norm(x)
+
+
+class PatchMerging(nn.Module):
+    """Make one token of every 2 x 2 neighbours (Liu et al. 2021, sec. 3.1).
+
+    Channels are laid out as ``nn.Unfold`` does it, feature ``4 c + p`` for neighbour p of
+    (0, 0), (0, 1), (1, 0), (1, 1): so the weights are MMDetection's. Microsoft's order differs.
+    Made by slices, which export and trace at any size.
+
+    Args:
+        in_channels: channels of a token, C.
+        out_channels: channels of a merged token, 2 C in the paper.
+        stride: tokens from one merged token to the next, 2 in the paper; less overlaps.
+        norm: makes the norm over 4 C; ``None`` for no norm.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, *, stride: int, norm: NormFactory | None
+    ) -> None:
+        super().__init__()
+        self.stride = stride
+        self.norm = norm(4 * in_channels) if norm else None
+        self.reduction = nn.Linear(4 * in_channels, out_channels, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (B, H, W, C) to (B, ceil(H / stride), ceil(W / stride), out_channels).
+
+        The map is padded with zeros on the right and at the bottom as far as the last 2 x 2 needs.
+        """
+        height, width = x.shape[1:3]
+        rows, columns = (-(-side // self.stride) for side in (height, width))
+        bottom, right = (
+            max((count - 1) * self.stride + 2 - side, 0)
+            for count, side in ((rows, height), (columns, width))
+        )
+        if bottom or right:
+            x = F.pad(x, (0, 0, 0, right, 0, bottom))
+        down, across = (self.stride * (count - 1) + 1 for count in (rows, columns))
+        neighbours = [
+            x[:, i : i + down : self.stride, j : j + across : self.stride]
+            for i in (0, 1)
+            for j in (0, 1)
+        ]
+        x = torch.stack(neighbours, dim=-1).flatten(-2)
+        return self.reduction(x if self.norm is None else self.norm(x))

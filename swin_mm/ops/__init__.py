@@ -1,0 +1,23 @@
+"""Functions on tensors: windows, masks, position bias, attention. They import torch alone."""
+
+from swin_mm.ops.attention import window_attention
+from swin_mm.ops.masks import Region, regions, window_masks
+from swin_mm.ops.position import (
+    relative_position_bias,
+    relative_position_index,
+    resize_position_embedding,
+)
+from swin_mm.ops.windows import WindowPlan, cut_windows, join_windows
+
+__all__ = [
+    "Region",
+    "WindowPlan",
+    "cut_windows",
+    "join_windows",
+    "regions",
+    "relative_position_bias",
+    "relative_position_index",
+    "resize_position_embedding",
+    "window_attention",
+    "window_masks",
+]

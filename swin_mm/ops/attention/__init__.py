@@ -1,0 +1,66 @@
+"""One function, several backends, all equal to the written-out one."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from swin_mm.ops.attention.reference import reference_attention
+from swin_mm.ops.attention.sdpa import sdpa_attention
+
+__all__ = ["Backend", "choose_backend", "reference_attention", "sdpa_attention", "window_attention"]
+
+Backend = Literal["auto", "reference", "sdpa"]
+
+
+def choose_backend(q: Tensor, bias: Tensor | None) -> Literal["reference", "sdpa"]:
+    """Say which backend ``"auto"`` takes.
+
+    The fused kernel has no gradient for a bias: torch would fall back to a written-out form of its
+    own, without our float32 softmax. The meta device has no kernels, only shapes to count.
+    """
+    if q.device.type == "meta":
+        return "reference"
+    learns_bias = bias is not None and bias.requires_grad and torch.is_grad_enabled()
+    return "reference" if learns_bias else "sdpa"
+
+
+def window_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    bias: Tensor | None = None,
+    mask: Tensor | None = None,
+    scale: float | None = None,
+    dropout: float = 0.0,
+    backend: Backend = "auto",
+) -> Tensor:
+    """Let the tokens of each window look at each other.
+
+    Args:
+        q: queries, (windows, nH, N, d), any strides.
+        k: keys, like q.
+        v: values, like q.
+        bias: added to the scaled scores of every window, (nH, N, N).
+        mask: True where attention is allowed, queries by keys, (N, N) or one a window,
+            (windows, 1, N, N). Every query needs a key.
+        scale: factor of the scores; d ** -0.5 where it is not given.
+        dropout: share of the attention weights to drop.
+        backend: ``"reference"``, ``"sdpa"``, or the best one for these arguments.
+
+    Returns:
+        (windows, nH, N, d).
+
+    Raises:
+        ValueError: if the backend has another name.
+    """
+    if backend == "auto":
+        backend = choose_backend(q, bias)
+    if backend not in ("reference", "sdpa"):
+        raise ValueError(f"backend must be one of {get_args(Backend)}, got {backend!r}")
+    attend = sdpa_attention if backend == "sdpa" else reference_attention
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    return attend(q, k, v, bias=bias, mask=mask, scale=scale, dropout=dropout)

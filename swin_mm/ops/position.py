@@ -1,0 +1,64 @@
+"""Position: the bias of each pair of tokens of a window, and embeddings brought to a map's size."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def relative_position_index(window: tuple[int, int]) -> Tensor:
+    """Number the offsets between the tokens of a window.
+
+    A query at row i, column j and a key at row k, column l are apart by (i - k, j - l), which is
+    one of (2 Mh - 1) x (2 Mw - 1) offsets; the table has one row for each, ordered row-major from
+    (-(Mh - 1), -(Mw - 1)) on (Liu et al. 2021, eq. 4; same order as Microsoft's and MMDetection's).
+
+    Args:
+        window: height Mh and width Mw of a window, tokens.
+
+    Returns:
+        Row of the table for every query and key, int64, (N, N).
+    """
+    mh, mw = window
+    row = torch.arange(mh).repeat_interleave(mw)  # (N,)
+    column = torch.arange(mw).repeat(mh)  # (N,)
+    down = row[:, None] - row + (mh - 1)
+    across = column[:, None] - column + (mw - 1)
+    return down * (2 * mw - 1) + across
+
+
+def relative_position_bias(table: Tensor, index: Tensor) -> Tensor:
+    """Look the biases up.
+
+    Args:
+        table: ((2 Mh - 1) * (2 Mw - 1), nH), learned.
+        index: (N, N), from :func:`relative_position_index`.
+
+    Returns:
+        What to add to the attention scores, (nH, N, N).
+    """
+    return table[index.flatten()].view(*index.shape, -1).permute(2, 0, 1)
+
+
+def resize_position_embedding(
+    embedding: Tensor, grid: tuple[int, int], size: tuple[int, int]
+) -> Tensor:
+    """Bring a learned absolute position embedding to the size of a map, bicubic.
+
+    Args:
+        embedding: one vector for each token of the grid, row after row, (1, L, C).
+        grid: rows and columns it was learned on, tokens, L in all.
+        size: rows H and columns W of the map at hand, tokens.
+
+    Returns:
+        (1, H, W, C) in the embedding's dtype.
+    """
+    embedding = embedding.unflatten(1, grid)
+    if grid == size:
+        return embedding
+    planes = embedding.permute(0, 3, 1, 2)
+    # The CPU has no bicubic kernel for half precision.
+    dtype = torch.promote_types(planes.dtype, torch.float32)
+    planes = F.interpolate(planes.to(dtype), size=size, mode="bicubic", align_corners=False)
+    return planes.to(embedding.dtype).permute(0, 2, 3, 1)

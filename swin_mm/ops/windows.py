@@ -1,0 +1,126 @@
+"""Where the windows of one feature map lie, and how to cut a map into them and put it back.
+
+Letters: B batch, H W height and width of a map in tokens, C channels, Mh Mw height and width of
+a window in tokens, N = Mh * Mw tokens a window, nW windows a map.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+SmallMaps = Literal["shift", "still"]
+
+
+@dataclass(frozen=True)
+class WindowPlan:
+    """The windows of one feature map: its padding, its shift, its grid.
+
+    A plan is made from the size of the map at hand, at call time, and holds numbers alone. The map
+    is padded with zeros on the right and at the bottom to whole windows, then rolled up and left
+    by the shift, then cut, as in the authors' detection code. Rolling before padding would bring
+    row 0 to where the padding is expected (pytorch-image-models#2438).
+
+    Attributes:
+        size: height and width of the map, tokens.
+        window: height and width of a window, tokens.
+        shift: how far the map is rolled up and left, tokens.
+    """
+
+    size: tuple[int, int]
+    window: tuple[int, int]
+    shift: tuple[int, int] = (0, 0)
+
+    @classmethod
+    def of(
+        cls,
+        size: tuple[int, int],
+        window: tuple[int, int],
+        *,
+        shifted: bool = False,
+        small_maps: SmallMaps = "shift",
+    ) -> WindowPlan:
+        """Plan a block of the network: half a window of shift in every second block.
+
+        Args:
+            size: height and width of the map, tokens.
+            window: height and width of a window, tokens.
+            shifted: whether this block shifts its windows.
+            small_maps: what becomes of the shift on an axis along which the padded map is a single
+                window. ``"shift"`` keeps it (the authors' detection code, MMDetection, Detectron2),
+                ``"still"`` drops it, axis by axis (torchvision).
+        """
+        if not shifted:
+            return cls(size, window)
+        still = small_maps == "still"
+        shift = tuple(
+            0 if still and tokens <= side else side // 2
+            for tokens, side in zip(size, window, strict=True)
+        )
+        return cls(size, window, shift)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Rows and columns of windows."""
+        (height, width), (mh, mw) = self.size, self.window
+        return -(-height // mh), -(-width // mw)
+
+    @property
+    def num_windows(self) -> int:
+        """Windows of one map, nW."""
+        rows, columns = self.counts
+        return rows * columns
+
+    @property
+    def padded_size(self) -> tuple[int, int]:
+        """Height and width of the padded map, tokens."""
+        (rows, columns), (mh, mw) = self.counts, self.window
+        return rows * mh, columns * mw
+
+    @property
+    def padding(self) -> tuple[int, int]:
+        """Rows of zeros at the bottom and columns of zeros on the right, tokens."""
+        (height, width), (padded_height, padded_width) = self.size, self.padded_size
+        return padded_height - height, padded_width - width
+
+    def lay_out(self, x: Tensor) -> Tensor:
+        """Pad a map (B, H, W, C) to whole windows, then roll it by the shift."""
+        bottom, right = self.padding
+        if bottom or right or torch.compiler.is_compiling():  # one traced graph serves both
+            x = F.pad(x, (0, 0, 0, right, 0, bottom))
+        if any(self.shift):
+            x = x.roll((-self.shift[0], -self.shift[1]), dims=(1, 2))
+        return x
+
+    def take_back(self, x: Tensor) -> Tensor:
+        """Undo :meth:`lay_out`: roll back, then crop to (B, H, W, C)."""
+        if any(self.shift):
+            x = x.roll(self.shift, dims=(1, 2))
+        if torch.compiler.is_compiling() or any(self.padding):
+            x = x[:, : self.size[0], : self.size[1]]
+        return x
+
+
+def cut_windows(x: Tensor, window: tuple[int, int]) -> Tensor:
+    """Cut a map of whole windows (B, H, W, C) into windows (B * nW, N, C), row after row."""
+    mh, mw = window
+    batch, height, width, channels = x.shape
+    x = x.view(batch, height // mh, mh, width // mw, mw, channels)
+    return x.transpose(2, 3).reshape(-1, mh * mw, channels)
+
+
+def join_windows(windows: Tensor, window: tuple[int, int], counts: tuple[int, int]) -> Tensor:
+    """Put windows (B * nW, N, C) back into a map (B, rows * Mh, columns * Mw, C).
+
+    Args:
+        windows: what :func:`cut_windows` gave, or something of that shape made from it.
+        window: height and width of a window, tokens.
+        counts: rows and columns of windows of one map.
+    """
+    (mh, mw), (rows, columns), channels = window, counts, windows.shape[-1]
+    x = windows.view(-1, rows, columns, mh, mw, channels)
+    return x.transpose(2, 3).reshape(-1, rows * mh, columns * mw, channels)

@@ -1,0 +1,43 @@
+"""The whole glue to OpenMMLab: child registries under the scope ``swin_mm``.
+
+A config says ``type='swin_mm.SwinTransformer'``. MMEngine imports this module by that scope, by
+itself, and asks the registry below, which imports our modules on the first question: so neither
+``custom_imports`` nor the order of imports matters, and MMDetection's own ``SwinTransformer``
+keeps its name.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from mmengine.registry import HOOKS as MMENGINE_HOOKS
+from mmengine.registry import MODELS as MMENGINE_MODELS
+from mmengine.registry import Registry
+
+
+class NearNameRegistry(Registry):
+    """A registry that answers a misspelt name with the names near it."""
+
+    def get(self, key: str) -> type | None:
+        """Return what is registered under a name, or ``None``.
+
+        Raises:
+            KeyError: if the name is not known and one of ours is near it.
+        """
+        found = super().get(key)
+        if found is not None:
+            return found
+        name = key.rpartition(".")[2]
+        near = difflib.get_close_matches(name, self.module_dict, n=3, cutoff=0.6)
+        if near:
+            proposals = " or ".join(f"{self.scope}.{match}" for match in near)
+            raise KeyError(f"swin_mm has no {self.name} named {name!r}; did you mean {proposals}?")
+        return None
+
+
+MODELS = NearNameRegistry(
+    "model", parent=MMENGINE_MODELS, scope="swin_mm", locations=["swin_mm.backbones"]
+)
+HOOKS = NearNameRegistry(
+    "hook", parent=MMENGINE_HOOKS, scope="swin_mm", locations=["swin_mm.engine"]
+)
