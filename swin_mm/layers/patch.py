@@ -40,7 +40,7 @@ class PatchEmbed(nn.Module):
         """Map (B, in_channels, H, W) px to tokens (B, ceil(H / patch), ceil(W / patch), C)."""
         (height, width), (ph, pw) = x.shape[-2:], self.patch_size
         bottom, right = -height % ph, -width % pw
-        if bottom or right:
+        if torch.compiler.is_compiling() or bottom or right:  # one traced graph serves both
             x = F.pad(x, (0, right, 0, bottom))
         x = self.projection(x).permute(0, 2, 3, 1)
         return x if self.norm is None else self.norm(x)
@@ -71,21 +71,16 @@ class PatchMerging(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (B, H, W, C) to (B, ceil(H / stride), ceil(W / stride), out_channels).
 
-        The map is padded with zeros on the right and at the bottom as far as the last 2 x 2 needs.
+        The map is padded with zeros on the right and at the bottom, as far as the last 2 x 2 needs.
         """
-        height, width = x.shape[1:3]
-        rows, columns = (-(-side // self.stride) for side in (height, width))
-        bottom, right = (
-            max((count - 1) * self.stride + 2 - side, 0)
-            for count, side in ((rows, height), (columns, width))
-        )
-        if bottom or right:
+        stride = self.stride
+        # To whole strides; where neighbourhoods overlap, the last one needs one token more.
+        bottom, right = (-side % stride if stride > 1 else 1 for side in x.shape[1:3])
+        if torch.compiler.is_compiling() or bottom or right:  # one traced graph serves both
             x = F.pad(x, (0, 0, 0, right, 0, bottom))
-        down, across = (self.stride * (count - 1) + 1 for count in (rows, columns))
+        down, across = (side - 1 for side in x.shape[1:3])
         neighbours = [
-            x[:, i : i + down : self.stride, j : j + across : self.stride]
-            for i in (0, 1)
-            for j in (0, 1)
+            x[:, i : i + down : stride, j : j + across : stride] for i in (0, 1) for j in (0, 1)
         ]
         x = torch.stack(neighbours, dim=-1).flatten(-2)
         return self.reduction(x if self.norm is None else self.norm(x))

@@ -90,7 +90,7 @@ class WindowPlan:
     def lay_out(self, x: Tensor) -> Tensor:
         """Pad a map (B, H, W, C) to whole windows, then roll it by the shift."""
         bottom, right = self.padding
-        if bottom or right or torch.compiler.is_compiling():  # one traced graph serves both
+        if torch.compiler.is_compiling() or bottom or right:  # one traced graph serves both
             x = F.pad(x, (0, 0, 0, right, 0, bottom))
         if any(self.shift):
             x = x.roll((-self.shift[0], -self.shift[1]), dims=(1, 2))
