@@ -32,20 +32,20 @@ def check_replaceable(
         raise FileExistsError(f"Scenes go to a folder, but {folder} is a file: name another place.")
     if not any(folder.iterdir()):
         return
-    marker = folder / MARKER
-    if not marker.is_file():
+    try:
+        ours = expected(json.loads((folder / MARKER).read_text()))
+    except (OSError, ValueError, KeyError, TypeError):
         raise FileExistsError(
             f"Only scenes are ever replaced, but {folder} holds something else (it has no "
-            f"{MARKER}): name another place."
-        )
+            f"readable {MARKER}): name another place."
+        ) from None
     if not force:
         raise FileExistsError(
             f"Scenes are not overwritten unasked, but {folder} holds some: name another place, "
             "or replace them with --force."
         )
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-    strange = sorted(found - expected(json.loads(marker.read_text())))
-    if strange:
+    if strange := sorted(found - ours):
         raise FileExistsError(
             f"Only what was written with the scenes is replaced, but {folder} also holds "
             f"{len(strange)} other file(s), {strange[0]} for one: move them away first."

@@ -87,7 +87,7 @@ def ball(rng: np.random.Generator) -> Drawing:
                 np.stack([side * (bow + (0.4 - bow) * height**2) * 0.93, ends * 0.95], axis=1)
             )
         return (disc, *(Part((ribbon(seam, width),), Tone.LINE, inner=True) for seam in seams))
-    patches = [arc(rng.uniform(0.14, 0.18), steps=5)]
+    patches = [arc(rng.uniform(0.13, 0.2), steps=5)]
     for turn in np.arange(5) / 5 + 0.1:
         rim = arc(0.5, turn - 0.055, turn + 0.055, steps=6)
         patches.append(np.vstack([rim, arc(0.36, turn, turn, steps=1)]))
@@ -95,7 +95,7 @@ def ball(rng: np.random.Generator) -> Drawing:
             [arc(0.17, turn - 0.1, turn - 0.1, 1), arc(0.36, turn - 0.1, turn - 0.1, 1)]
         )
         patches.append(ribbon(np.vstack([seam[0], seam.mean(0), seam[1]]), 0.02))
-    return (disc, *(Part((patch,), Tone.LINE, inner=True) for patch in patches))
+    return (disc, *(Part((patch,), Tone.ACCENT, inner=True) for patch in patches))
 
 
 def donut(rng: np.random.Generator) -> Drawing:
@@ -137,13 +137,13 @@ def bottle(rng: np.random.Generator) -> Drawing:
     parts = [
         Part((hull,), Tone.BODY),
         Part((box(-neck - 0.015, -0.5, neck + 0.015, cap + 0.03),), Tone.ACCENT),
-        Part((box(-wide, top, wide, bottom),), Tone.PALE, inner=True),
+        Part((box(-wide, top, wide, bottom),), Tone.ACCENT, inner=True),
         Part((box(-wide, top, wide, top + 0.03),), Tone.LINE, inner=True),
         Part((box(-wide, bottom - 0.03, wide, bottom),), Tone.LINE, inner=True),
     ]
     middle = np.array([0, (top + bottom) / 2])
     badge = arc(0.55 * min(wide, (bottom - top) / 2), steps=int(rng.integers(3, 9))) + middle
-    return (*parts, Part((badge,), Tone.ACCENT, inner=True))
+    return (*parts, Part((badge,), Tone.PALE, inner=True))
 
 
 def umbrella(rng: np.random.Generator) -> Drawing:
