@@ -47,7 +47,10 @@ def _channels_of_backbone(cfg: Config) -> list[int] | None:
     """Build the backbone without weights or memory, and ask it; `None` if it does not tell."""
     backbone_cfg = {key: value for key, value in cfg.model.backbone.items() if key != "init_cfg"}
     try:
-        with torch.device("meta"):
+        try:
+            with torch.device("meta"):
+                backbone = MODELS.build(backbone_cfg)
+        except (RuntimeError, NotImplementedError):  # MMDetection's own Swin reads a tensor
             backbone = MODELS.build(backbone_cfg)
     except (TypeError, ValueError, KeyError) as error:
         message = error.args[0] if error.args else error

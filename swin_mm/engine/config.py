@@ -17,6 +17,22 @@ from swin_mm.engine.errors import UsageError, near
 SPLITS = ("train", "val", "test")
 
 
+class FormattedOnce(Config):
+    """A config whose text is formatted anew only after a change.
+
+    MMEngine asks for the text five times before a run and once a checkpoint, and formatting a
+    detector's takes a second.
+    """
+
+    @property
+    def pretty_text(self) -> str:
+        """The config as Python."""
+        settings = repr(self._cfg_dict)
+        if self.__dict__.get("_formatted", ("",))[0] != settings:
+            object.__setattr__(self, "_formatted", (settings, super().pretty_text))
+        return self.__dict__["_formatted"][1]
+
+
 def read_config(path: str) -> Config:
     """Read a config file.
 
@@ -30,7 +46,7 @@ def read_config(path: str) -> Config:
         listed = f". There are: {', '.join(shlex.quote(name) for name in known)}" if known else ""
         raise UsageError(f"there is no config {path}{near(path, known) or listed}")
     try:
-        return Config.fromfile(path)
+        cfg = Config.fromfile(path)
     except ImportError as error:
         cause = error.__cause__ or error
         raise UsageError(
@@ -39,6 +55,8 @@ def read_config(path: str) -> Config:
         ) from error
     except (SyntaxError, OSError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{path} is not a config that MMEngine can read: {error}") from error
+    object.__setattr__(cfg, "__class__", FormattedOnce)
+    return cfg
 
 
 def import_host(cfg: Config) -> str:

@@ -44,13 +44,12 @@ class ConfigOption(DictAction):
     ) -> None:
         """Add the pairs to the namespace."""
         for pair in values:
-            key, equals, _ = pair.partition("=")
+            key, equals, value = pair.partition("=")
             if not key or not equals:
                 parser.error(f"{option_string} takes KEY=VALUE, got {pair!r}")
-        try:
-            super().__call__(parser, namespace, values, option_string)
-        except AssertionError as error:
-            parser.error(f"{option_string}: {error}")
+            if any(value.count(left) != value.count(right) for left, right in ("[]", "()")):
+                parser.error(f"{option_string}: a bracket is not closed in {pair!r}")
+        super().__call__(parser, namespace, values, option_string)
 
 
 def merge_options(cfg: Config, options: Options, notes: Notes) -> None:

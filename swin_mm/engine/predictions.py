@@ -13,6 +13,7 @@ from mmengine.evaluator import BaseMetric, DumpResults
 from swin_mm.engine.errors import UsageError
 
 _PART = ".part"
+_LEFT_OUT = ("gt_", "ignored_", "seg_logits")
 
 
 class PredictionFile(BaseMetric):
@@ -65,7 +66,8 @@ class PredictionFile(BaseMetric):
 class PickledPredictions(DumpResults):
     """MMEngine's dump of all that a model returned, as MMDetection's tools read it.
 
-    Without the truth and with masks as RLE; written beside and renamed.
+    Without the truth and the scores of every pixel, and with masks as RLE; written beside and
+    renamed.
     """
 
     def process(self, data_batch: Any, predictions: Sequence[dict]) -> None:
@@ -73,7 +75,7 @@ class PickledPredictions(DumpResults):
         before = len(self.results)
         super().process(data_batch, predictions)
         for sample in self.results[before:]:
-            for name in [key for key in sample if key.startswith(("gt_", "ignored_"))]:
+            for name in [key for key in sample if key.startswith(_LEFT_OUT)]:
                 del sample[name]
             found = sample.get("pred_instances", {})
             if "masks" in found:

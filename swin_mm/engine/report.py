@@ -33,14 +33,14 @@ class RunRecord(Hook):
         curve: where the loss curve goes.
 
     Attributes:
-        metrics: of the last validation or of the test.
+        metrics: of the last validation or of the test; `None` before either.
     """
 
     priority = "LOW"
 
     def __init__(self, curve: str | None = None) -> None:
         self.curve = curve
-        self.metrics: dict[str, float] = {}
+        self.metrics: dict[str, float] | None = None
         self._began = time.monotonic()
 
     @property
@@ -70,18 +70,21 @@ class RunRecord(Hook):
 
 
 def format_report(
-    title: str, *, metrics: Mapping[str, float], paths: Mapping[str, str | Sequence[str]]
+    title: str, *, metrics: Mapping[str, float] | None, paths: Mapping[str, str | Sequence[str]]
 ) -> str:
     """Write the last lines of a run.
 
     Args:
         title: what was done.
         metrics: by MMEngine's names; those not told here by a shorter name are left out, unless
-            none is.
+            none is. An empty mapping means that nothing was found, `None` that nothing was asked.
         paths: by what lies there; what does not exist is left out.
     """
-    told = {name: metrics[key] for key, name in _TOLD.items() if key in metrics} or metrics
+    measured = metrics or {}
+    told = {name: measured[key] for key, name in _TOLD.items() if key in measured} or measured
     lines = ["", title]
+    if metrics is not None and not metrics:
+        lines.append("  no metrics     not one instance was found")
     lines += [f"  {name:<14} {value:.4g}" for name, value in told.items()]
     for name, value in paths.items():
         several = [value] if isinstance(value, str) else list(value)

@@ -109,7 +109,7 @@ def _run(cfg: Config, notes: Notes, *, show_dir: str | None, out: str | None) ->
             "predictions": out or "",
             "log": runner.log_dir,
         }
-        pictures_in = len(runner.test_dataloader.dataset)
+        tested = len(runner.test_dataloader.dataset)
         took = timedelta(seconds=int(record.seconds))
-        title = f"Tested {cfg.load_from} on {pictures_in} pictures in {took}."
+        title = f"Tested {cfg.load_from} on {tested} picture{'s' * (tested != 1)} in {took}."
         print(format_report(title, metrics=record.metrics, paths=paths), flush=True)

@@ -77,8 +77,7 @@ def train(
         point_data_at(cfg, data_root, ("train", "val", "test"), notes)
     require_data(cfg, ("train", "val"))
     choose_resume(cfg, resume, notes)
-    if not cfg.get("resume"):
-        choose_weights(cfg, weights, notes)
+    choose_weights(cfg, weights, notes)
     if max_iters is not None:
         shorten(cfg, max_iters, options, notes)
     if image_scale is not None:
@@ -103,8 +102,7 @@ def train(
 
 def _run(cfg: Config, notes: Notes) -> None:
     allow_safe_reading()
-    if not cfg.get("resume"):
-        fetch_weights(cfg)
+    fetch_weights(cfg)
     runner = QuietRunner.from_cfg(cfg)
     record = RunRecord(os.path.join(runner.work_dir, "loss.png"))
     pictures = PredictionPictures(os.path.join(runner.work_dir, "predictions"))

@@ -18,6 +18,8 @@ NONE = "none"
 def choose_weights(cfg: Config, weights: str | None, notes: Notes) -> None:
     """Set the weights that the backbone starts with, and warn when there are none.
 
+    A training that is resumed reads none: its checkpoint has all.
+
     Args:
         cfg: changed in place.
         weights: a file or URL in place of the config's; `none` for no pretrained weights in the
@@ -27,6 +29,9 @@ def choose_weights(cfg: Config, weights: str | None, notes: Notes) -> None:
     Raises:
         UsageError: if a file does not exist.
     """
+    if cfg.get("resume"):
+        _drop_pretrained(cfg)  # the checkpoint has all
+        return
     if weights == NONE:
         _drop_pretrained(cfg)
         cfg.load_from = None

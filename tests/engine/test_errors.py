@@ -1,0 +1,48 @@
+"""How commands fail."""
+
+import pytest
+
+from swin_mm.engine.errors import UsageError, command, near, run_tool
+
+
+def fail() -> None:
+    raise UsageError("no picture\nuse one")
+
+
+def test_a_usage_error_is_one_message_and_exit_code_two(capsys: pytest.CaptureFixture) -> None:
+    assert run_tool(fail) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "error: no picture\nuse one\n")
+
+
+def test_only_the_first_process_of_a_machine_tells_the_whole_error(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    run_tool(fail)
+    assert capsys.readouterr().err == "error (local rank 1): no picture\n"
+
+
+def test_an_error_of_ours_keeps_its_traceback() -> None:
+    def broken() -> None:
+        raise KeyError("bug")
+
+    with pytest.raises(KeyError):
+        run_tool(broken)
+
+
+def test_a_stop_by_the_user_is_exit_code_130() -> None:
+    def stopped() -> None:
+        raise KeyboardInterrupt
+
+    assert run_tool(stopped) == 130
+
+
+def test_only_near_names_are_proposed() -> None:
+    assert near("embed_dim", ["embed_dims", "depths"]) == "; did you mean embed_dims?"
+    assert near("zzz", ["embed_dims"]) == ""
+
+
+def test_a_proposed_command_survives_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["my tools/train.py"])
+    assert command("test.py", "a b") == "python 'my tools/test.py' 'a b'"

@@ -1,0 +1,86 @@
+"""`--cfg-options` before anything is built."""
+
+import pytest
+from mmengine.config import Config
+
+from swin_mm.engine.arguments import ToolParser
+from swin_mm.engine.errors import UsageError
+from swin_mm.engine.notes import Notes
+from swin_mm.engine.options import merge_options
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        ("model.bakcbone.embed_dims", 32, "did you mean backbone"),
+        ("model.backbone.embed_dimz", 32, "did you mean embed_dims"),
+        ("modle.backbone.depths", [1], "did you mean model"),
+        ("model.roi_head.mask_head.conv_out_chanels", 8, "did you mean conv_out_channels"),
+        ("optim_wrapper.optimizer.weight_decy", 0.1, "did you mean weight_decay"),
+        ("train_dataloader.batchsize", 4, "did you mean batch_size"),
+        ("default_hooks.checkpoint.intervall", 4, "did you mean interval"),
+        ("model.test_cfg.rcnn.score_th", 0.3, "did you mean score_thr"),
+        ("param_scheduler.7.end", 10, "a list of 2"),
+        ("param_scheduler.end", 10, "a list of 2"),
+        ("model.backbone", 3, "a group of"),
+        ("train_cfg.max_epochs.x", 3, "is 36"),
+        ("model.neck.type", "FPNN", "did you mean FPN"),
+    ],
+)
+def test_a_key_that_leads_nowhere_is_refused(
+    path: str, value: object, says: str, detector: Config, notes: Notes
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        merge_options(detector, {path: value}, notes)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("model.backbone.with_cp", True),
+        ("model.neck.start_level", 1),
+        ("model.neck.norm_cfg.type", "BN"),
+        ("optim_wrapper.clip_grad.max_norm", 1.0),
+        ("optim_wrapper.optimizer.amsgrad", True),
+        ("train_dataloader.pin_memory", True),
+        ("default_hooks.checkpoint.save_best", "auto"),
+        ("train_dataloader.dataset.pipeline.2.prob", 0.0),
+        ("train_dataloader.dataset.indices", 5),
+        ("randomness.deterministic", True),
+        ("find_unused_parameters", True),
+        ("model.backbone.type", "mmdet.SwinTransformer"),
+    ],
+)
+def test_what_a_class_takes_may_be_set_though_the_config_does_not_name_it(
+    path: str, value: object, detector: Config, notes: Notes
+) -> None:
+    merge_options(detector, {path: value}, notes)
+    node = detector
+    for key in path.split("."):
+        node = node[int(key) if key.isdigit() else key]
+    assert node == value
+
+
+def test_a_new_type_is_asked_for_its_own_arguments(detector: Config, notes: Notes) -> None:
+    options = {"model.backbone.type": "mmdet.ResNet", "model.backbone.depth": 50}
+    merge_options(detector, options, notes)
+    assert detector.model.backbone.depth == 50
+
+
+def test_a_new_key_that_no_class_vouches_for_is_named(
+    detector: Config, notes: Notes, capsys: pytest.CaptureFixture
+) -> None:
+    merge_options(detector, {"env_cfg.dist_cfg.timeout": 60}, notes)
+    assert "adds env_cfg.dist_cfg.timeout" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", ["batch_size", "=4", "a=[(1"])
+def test_a_malformed_option_ends_with_exit_code_two(
+    word: str, capsys: pytest.CaptureFixture
+) -> None:
+    parser = ToolParser("")
+    parser.add_run_arguments()
+    with pytest.raises(SystemExit) as stop:
+        parser.parse_args(["--cfg-options", word])
+    assert stop.value.code == 2
+    assert "--cfg-options" in capsys.readouterr().err

@@ -1,0 +1,111 @@
+"""The manners of our Runner."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.config import Config
+from mmengine.model import BaseModel
+from torch import nn
+
+from swin_mm.engine.errors import UsageError
+from swin_mm.engine.notes import Notes
+from swin_mm.engine.runner import QuietRunner
+
+
+class Toy(BaseModel):
+    """One layer that learns to give zero."""
+
+    def __init__(self, width: int = 2) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, 1)
+
+    def forward(self, inputs: torch.Tensor, mode: str = "tensor") -> dict | torch.Tensor:
+        """Return the loss."""
+        out = self.linear(torch.stack(inputs) if isinstance(inputs, list) else inputs)
+        return {"loss": out.square().mean()} if mode == "loss" else out
+
+
+class Numbers(torch.utils.data.Dataset):
+    """Four inputs."""
+
+    metainfo: dict = {}
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> dict:
+        return {"inputs": torch.full((2,), float(index))}
+
+
+def runner(work_dir: Path, model: nn.Module | None = None, **more: object) -> QuietRunner:
+    return QuietRunner(
+        model=model or Toy(),
+        work_dir=str(work_dir),
+        train_dataloader={
+            "batch_size": 2,
+            "num_workers": 0,
+            "dataset": Numbers(),
+            "sampler": {"type": "DefaultSampler", "shuffle": False},
+        },
+        train_cfg={"by_epoch": False, "max_iters": 2},
+        optim_wrapper={"optimizer": {"type": "SGD", "lr": 0.1}},
+        default_hooks={"checkpoint": {"type": "CheckpointHook", "by_epoch": False, "interval": 1}},
+        cfg=Config({"experiment_name": work_dir.name}),
+        experiment_name=work_dir.name,
+        default_scope="mmengine",
+        **more,
+    )
+
+
+def test_a_kill_in_the_middle_of_saving_leaves_the_old_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = runner(tmp_path)
+    one.train()
+    path = tmp_path / "iter_2.pth"
+    before = path.read_bytes()
+
+    def killed(checkpoint: dict, filename: str, **_: object) -> None:
+        Path(filename).write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mmengine.runner.runner.save_checkpoint", killed)
+    with pytest.raises(KeyboardInterrupt):
+        one.save_checkpoint(str(tmp_path), "iter_2.pth", by_epoch=False)
+    assert path.read_bytes() == before
+
+
+def test_no_other_file_is_left_after_saving(tmp_path: Path) -> None:
+    runner(tmp_path).train()
+    assert sorted(file.name for file in tmp_path.glob("*.pt*")) == ["iter_1.pth", "iter_2.pth"]
+
+
+def test_the_preamble_goes_to_the_log_and_not_to_the_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    one = runner(tmp_path)
+    one.speak(Notes())
+    one.train()
+    printed = capsys.readouterr().out
+    (log,) = tmp_path.glob("*/*.log")
+    assert "System environment" in log.read_text()
+    assert "System environment" not in printed
+    assert "SGD: 2 tensors, 2 of them without decay" in printed
+
+
+def test_weights_that_must_fit_and_do_not_are_an_error(tmp_path: Path) -> None:
+    wide = tmp_path / "iter_1.pth"
+    torch.save({"state_dict": Toy(width=3).state_dict()}, wide)
+    one = runner(tmp_path)
+    one.must_fit = True
+    with pytest.raises(UsageError, match=r"does not fit[\s\S]*size mismatch for linear\.weight"):
+        one.load_checkpoint(str(wide))
+
+
+def test_tensors_that_are_left_over_are_no_error(tmp_path: Path) -> None:
+    more = tmp_path / "more.pth"
+    torch.save({"state_dict": {**Toy().state_dict(), "ema": torch.ones(1)}}, more)
+    one = runner(tmp_path)
+    one.must_fit = True
+    one.load_checkpoint(str(more))

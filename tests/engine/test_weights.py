@@ -1,0 +1,86 @@
+"""First weights."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.config import Config
+
+from swin_mm.engine.errors import UsageError
+from swin_mm.engine.notes import Notes
+from swin_mm.engine.weights import choose_weights, fetch_weights, pretrained_sources
+
+NOWHERE = "http://127.0.0.1:9/swin_of_nobody.pth"
+
+
+def test_none_leaves_no_part_of_the_model_pretrained_and_warns(
+    detector: Config, notes: Notes, capsys: pytest.CaptureFixture
+) -> None:
+    detector.model.neck.init_cfg = [
+        {"type": "Pretrained", "checkpoint": "neck.pth"},
+        {"type": "Xavier", "layer": "Conv2d"},
+    ]
+    detector.load_from = "detector.pth"
+    choose_weights(detector, "none", notes)
+    assert list(pretrained_sources(detector)) == []
+    assert detector.load_from is None
+    assert detector.model.neck.init_cfg == [{"type": "Xavier", "layer": "Conv2d"}]
+    assert "WARNING: training from scratch" in capsys.readouterr().err
+
+
+def test_the_configs_weights_are_taken_without_a_word(
+    detector: Config, notes: Notes, capsys: pytest.CaptureFixture
+) -> None:
+    choose_weights(detector, None, notes)
+    (source,) = pretrained_sources(detector)
+    assert source.endswith("swin_tiny_patch4_window7_224.pth")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_config_without_weights_warns_too(
+    detector: Config, notes: Notes, capsys: pytest.CaptureFixture
+) -> None:
+    del detector.model.backbone["init_cfg"]
+    choose_weights(detector, None, notes)
+    assert "from scratch" in capsys.readouterr().err
+
+
+def test_a_file_takes_the_place_of_the_configs_weights(
+    detector: Config, notes: Notes, tmp_path: Path
+) -> None:
+    path = tmp_path / "my weights.pth"
+    torch.save({"patch_embed.projection.weight": torch.zeros(1)}, path)
+    choose_weights(detector, str(path), notes)
+    assert list(pretrained_sources(detector)) == [str(path)]
+    fetch_weights(detector)
+
+
+def test_a_missing_file_is_an_error_with_ways_out(detector: Config, notes: Notes) -> None:
+    with pytest.raises(UsageError, match=r"no weight file nowhere\.pth[\s\S]*--weights none"):
+        choose_weights(detector, "nowhere.pth", notes)
+
+
+def test_a_failed_download_is_an_error_with_ways_out(
+    detector: Config, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    choose_weights(detector, NOWHERE, notes)
+    with pytest.raises(UsageError, match=r"swin_of_nobody[\s\S]*--weights FILE"):
+        fetch_weights(detector)
+
+
+def test_a_file_that_is_no_checkpoint_is_an_error(
+    detector: Config, notes: Notes, tmp_path: Path
+) -> None:
+    path = tmp_path / "weights.pth"
+    path.write_text("not found")
+    choose_weights(detector, str(path), notes)
+    with pytest.raises(UsageError, match=r"weights\.pth"):
+        fetch_weights(detector)
+
+
+def test_a_training_that_goes_on_needs_no_first_weights(detector: Config, notes: Notes) -> None:
+    detector.resume, detector.load_from = True, "iter_2.pth"
+    choose_weights(detector, None, notes)
+    assert list(pretrained_sources(detector)) == []
+    assert detector.load_from == "iter_2.pth"

@@ -1,0 +1,68 @@
+"""`tools/test.py` from the command line."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cv2
+import pytest
+
+
+def test_the_config_that_training_wrote_tests_its_checkpoint(
+    trained: Any, start: Callable, tmp_path: Path
+) -> None:
+    show, out = tmp_path / "to look at", tmp_path / "found.json"
+    words = ["tools/test.py", str(trained.config), str(trained.checkpoint)]
+    words += ["--show-dir", str(show), "--out", str(out), "--work-dir", str(tmp_path / "work")]
+    options = ["--cfg-options", "model.test_cfg.rcnn.score_thr=0.0"]
+    ended = start(sys.executable, *words, *options)
+    assert ended.code == 0, ended.err
+    assert "2 pictures" in ended.out
+    assert "mask AP50" in ended.out
+    pictures = [cv2.imread(str(path)) for path in sorted(show.glob("*.png"))]
+    assert [picture.shape for picture in pictures] == [(72, 192, 3)] * 2  # truth | prediction
+    found = json.loads(out.read_text())
+    assert {one["image_id"] for one in found} == {1000001, 1000002}
+    assert {"bbox", "score", "segmentation", "category_id"} <= set(found[0])
+    assert str(out) in ended.out
+
+
+def test_a_checkpoint_of_another_model_is_an_error_that_names_the_right_config(
+    trained: Any, call: Callable, tiny_scenes: Path, tmp_path: Path
+) -> None:
+    words = ["configs/mask_rcnn_swin_t.py", str(trained.checkpoint)]
+    words += ["--data-root", str(tiny_scenes), "--work-dir", str(tmp_path)]
+    ended = call("test.py", *words)
+    assert ended.code == 2
+    assert "size mismatch" in ended.err
+    assert str(trained.config) in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nowhere.pth"], "there is no checkpoint nowhere.pth"),
+        (["LICENSE", "--out", "found.csv"], "--out must end in"),
+        (["LICENSE", "--data-root", "nowhere"], "there is no folder"),
+        ([], "required: checkpoint"),
+    ],
+)
+def test_what_cannot_be_done_is_one_error_and_exit_code_two(
+    words: list[str], says: str, call: Callable
+) -> None:
+    ended = call("test.py", "configs/upernet_swin_t.py", *words)
+    assert ended.code == 2
+    assert ended.err.count("error: ") == 1
+    assert says in ended.err
+
+
+def test_a_file_that_is_no_checkpoint_is_an_error(
+    call: Callable, tiny_scenes: Path, tmp_path: Path
+) -> None:
+    words = ["configs/upernet_swin_t.py", "LICENSE"]
+    words += ["--data-root", str(tiny_scenes), "--work-dir", str(tmp_path)]
+    ended = call("test.py", *words)
+    assert ended.code == 2
+    assert "LICENSE" in ended.err
