@@ -1,0 +1,226 @@
+"""The commands of the Makefile and the set-up behind them, with a Python that notes its calls."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PINNED = (ROOT / "requirements" / "openmmlab.txt").read_text()
+MMCV = re.search(r"^onedl-mmcv==(\S+)", PINNED, re.M)[1]
+WHEEL = f"onedl_mmcv-{MMCV}-cp311-cp311-linux_x86_64.whl"
+
+# Stands for python3 and for .venv/bin/python: makes virtual environments that are copies of
+# itself, notes what pip is asked for, and compiles mmcv by writing a small wheel.
+PYTHON = f"""#!/usr/bin/env bash
+note() {{ printf '%s\\n' "$*" >> "$NOTES"; }}
+case "$*" in
+*'-m venv'*) note venv; mkdir -p "${{!#}}/bin"; cp "$0" "${{!#}}/bin/python" ;;
+*'-m pip'*' wheel '*)
+  note "compile MAX_JOBS=${{MAX_JOBS:-}}"
+  [[ -z ${{COMPILER_FAILS:-}} ]] || {{ echo 'a.cpp: error: no luck'; exit 1; }}
+  while [[ $1 != -w ]]; do shift; done
+  {sys.executable} -c 'import sys, zipfile
+zipfile.ZipFile(sys.argv[1], "w").writestr("mmcv/_ext.so", "x")' "$2/{WHEEL}" ;;
+*'-m pip'*) asked="$*"; note "pip ${{asked#*-qq }}" ;;
+'tools/mmcv_ops.py plan'*) printf 'a-key\\nthe CPU (a test)\\n' ;;
+'tools/mmcv_ops.py check') [[ ! -e $NOTES.unusable ]] || {{ rm "$NOTES.unusable"; exit 1; }} ;;
+*'import sys, cv2'*) ;;
+*_base_executable*) {sys.executable} "$@" >/dev/null && echo "$0" ;;
+*) exec {sys.executable} "$@" ;;
+esac
+"""
+
+
+class Clone:
+    """The files of the set-up in a folder with spaces, beside a cache, a home and the notes."""
+
+    def __init__(self, folder: Path):
+        self.root, self.notes, self.cache = folder / "my clone", folder / "notes", folder / "cache"
+        for name in ["Makefile", "setup.py", "requirements", "tools"]:
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+            self.root.mkdir(exist_ok=True)
+            copy(ROOT / name, self.root / name)
+        self.python = folder / "python"
+        self.python.write_text(PYTHON)
+        self.python.chmod(0o755)
+        self.wheel = self.cache / "wheels" / "a-key" / WHEEL
+
+    def make(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        self.notes.write_text("")
+        hidden = {"PYTHON", "MMCV_WHEEL", "MAX_JOBS", "MAKEFLAGS", "MAKELEVEL", "HOME"}
+        settings = {"PYTHON": str(self.python), "NOTES": str(self.notes)}
+        settings |= {"SWIN_MM_CACHE": str(self.cache), **variables}
+        inherited = {name: value for name, value in os.environ.items() if name not in hidden}
+        return subprocess.run(
+            ["make", "--no-print-directory", *arguments],
+            env=inherited | settings,
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+        )
+
+    def did(self, what: str) -> bool:
+        return any(line.startswith(what) for line in self.notes.read_text().splitlines())
+
+
+@pytest.fixture
+def clone(tmp_path):
+    return Clone(tmp_path)
+
+
+def test_make_alone_lists_every_target(clone):
+    declared = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.M)[1].split()
+    listed = re.findall(r"^  make ([\w-]+) +\w", clone.make().stdout, re.M)
+    assert listed == declared
+    assert {"setup", "train", "test", "lint", "scenes", "wheel", "clean", "help"} <= set(listed)
+
+
+def test_a_first_set_up_compiles_mmcv_and_keeps_the_wheel(clone):
+    made = clone.make("setup")
+    assert made.returncode == 0, made.stderr
+    assert clone.did("venv") and clone.did("compile MAX_JOBS=")
+    assert zipfile.is_zipfile(clone.wheel) and os.listdir(clone.wheel.parent) == [WHEEL]
+    assert "5/5" in made.stdout and "done in" in made.stdout
+
+
+def test_a_second_set_up_does_nothing(clone):
+    clone.make("setup")
+    assert ".venv is ready" in clone.make("setup").stdout
+    assert clone.notes.read_text() == ""
+
+
+def test_changed_requirements_are_installed_with_the_wheel_in_the_cache(clone):
+    clone.make("setup")
+    with open(clone.root / "requirements" / "dev.txt", "a") as file:
+        file.write("more\n")
+    assert "from the cache" in clone.make("setup").stdout
+    assert clone.did("pip install") and not clone.did("compile") and not clone.did("venv")
+
+
+def test_a_failed_set_up_does_not_pass_for_the_one_before(clone):
+    clone.make("setup")
+    pins = clone.root / "requirements" / "dev.txt"
+    before = pins.read_text()
+    pins.write_text(before + "more\n")
+    clone.wheel.unlink()
+    assert clone.make("setup", COMPILER_FAILS="1").returncode != 0
+    pins.write_text(before)
+    assert ".venv is ready" not in clone.make("setup").stdout
+
+
+def test_the_scripts_find_their_clone_from_anywhere(clone):
+    clone.make("setup")
+    script = clone.root / "tools" / "setup_env.sh"
+    told = subprocess.check_output(
+        [script], cwd="/", text=True, env={**os.environ, "PYTHON": str(clone.python)}
+    )
+    assert ".venv is ready" in told
+
+
+def test_a_moved_clone_is_set_up_anew(clone):
+    clone.make("setup")
+    clone.root = clone.root.rename(clone.root.with_name("elsewhere"))
+    clone.make("setup")
+    assert clone.did("pip install --no-build-isolation --no-deps -e .")
+
+
+def test_a_second_clone_finds_the_wheel(clone):
+    clone.make("setup")
+    shutil.rmtree(clone.root / ".venv")
+    clone.make("setup")
+    assert clone.did("venv") and not clone.did("compile")
+
+
+def test_a_truncated_wheel_is_compiled_again(clone):
+    clone.make("setup")
+    clone.wheel.write_bytes(clone.wheel.read_bytes()[:-30])
+    shutil.rmtree(clone.root / ".venv")
+    assert "is broken" in clone.make("setup").stdout
+    assert clone.did("compile") and zipfile.is_zipfile(clone.wheel)
+
+
+def test_a_wheel_that_does_not_run_is_compiled_again(clone):
+    clone.make("setup")
+    shutil.rmtree(clone.root / ".venv")
+    clone.notes.with_suffix(".unusable").touch()
+    assert clone.make("setup").returncode == 0
+    assert clone.did("compile")
+
+
+@pytest.mark.parametrize("cache", ["/dev/null/cache", ""])
+def test_a_cache_that_cannot_be_written_is_survived(clone, cache):
+    made = clone.make("setup", SWIN_MM_CACHE=cache, XDG_CACHE_HOME="/dev/null")
+    assert made.returncode == 0, made.stderr
+    assert "cannot be written" in made.stdout
+
+
+def test_a_home_is_not_needed(clone):
+    made = clone.make("setup", SWIN_MM_CACHE="", XDG_CACHE_HOME="")
+    assert made.returncode == 0, made.stderr
+
+
+def test_a_ready_wheel_is_taken_without_compiler_or_cache(clone, tmp_path):
+    ready = tmp_path / "given wheels" / WHEEL
+    ready.parent.mkdir()
+    with zipfile.ZipFile(ready, "w") as archive:
+        archive.writestr("mmcv/_ext.so", "x")
+    made = clone.make("setup", MMCV_WHEEL=str(ready), CXX="no-such-compiler")
+    assert made.returncode == 0, made.stderr
+    assert clone.did(f"pip install -c requirements/constraints.txt {ready}")
+    assert not clone.cache.exists()
+
+
+@pytest.mark.parametrize("name", ["absent.whl", "onedl_mmcv-1.0-py3-none-any.whl", WHEEL])
+def test_a_useless_ready_wheel_is_refused(clone, tmp_path, name):
+    (tmp_path / WHEEL).write_bytes(b"not a wheel")
+    made = clone.make("setup", MMCV_WHEEL=str(tmp_path / name))
+    assert made.returncode != 0 and name in made.stderr
+
+
+def test_a_failed_compilation_stops_with_the_compiler_s_words(clone):
+    made = clone.make("setup", COMPILER_FAILS="1")
+    assert made.returncode != 0
+    assert "no luck" in made.stderr and "did not compile" in made.stderr
+    assert "4/5" not in made.stdout and not clone.wheel.exists()
+    assert ".venv is ready" not in clone.make("setup").stdout
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"CXX": "no-such-compiler"}, "apt install g++"),
+        ({"PYTHON": "no-such-python"}, "no-such-python is not found"),
+        ({"PYTHON": "false"}, "false cannot be used"),
+    ],
+)
+def test_what_is_missing_is_named_before_anything_is_downloaded(clone, variables, words):
+    made = clone.make("setup", **variables)
+    assert made.returncode != 0
+    assert words in made.stderr and clone.notes.read_text() == ""
+
+
+def test_an_old_python_is_refused_by_its_version(clone):
+    old = "import sys; sys.version_info = (3, 9, 1); sys.version = '3.9.1 (main)'"
+    (clone.root / "sitecustomize.py").write_text(old)
+    made = clone.make("setup", PYTHONPATH=".")
+    assert "swin_mm needs Python 3.10 to 3.13, this is 3.9.1" in made.stderr
+
+
+def test_the_other_commands_stop_where_the_set_up_failed(clone):
+    for command in ["train", "test", "lint", "scenes", "wheel"]:
+        made = clone.make(command, PYTHON="no-such-python")
+        assert made.returncode != 0 and "no-such-python" in made.stderr
+
+
+def test_cleaning_spares_the_environment_and_the_results(clone):
+    for name in ["build", "dist", ".venv", "work_dirs", "swin_mm/__pycache__"]:
+        (clone.root / name).mkdir(parents=True)
+    assert clone.make("clean").returncode == 0
+    left = {str(path.relative_to(clone.root)) for path in clone.root.rglob("*") if path.is_dir()}
+    assert left == {".venv", "work_dirs", "swin_mm", "tools", "requirements"}
