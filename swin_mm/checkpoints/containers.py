@@ -47,7 +47,7 @@ def unwrap(checkpoint: Mapping) -> Unwrapped:
         CheckpointError: if it holds none.
     """
     path, inside = [], checkpoint
-    while (name := _container_in(inside)) is not None:
+    while len(path) < 4 and (name := _container_in(inside)) is not None:  # a file may be a ring
         path.append(name)
         inside = inside[name]
     tensors = {

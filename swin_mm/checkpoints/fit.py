@@ -15,12 +15,14 @@ from swin_mm.checkpoints.report import Resized
 
 TABLE, INDEX = "relative_position_bias_table", "relative_position_index"
 
-# What else but the weights decides whether a tensor exists, and its shape.
-_ARGUMENTS = (
+# The model's arguments that decide whether a tensor exists, and those that decide its shape.
+_EXISTENCE = (
     (r"absolute_pos_embed", "use_abs_pos_embed, pretrain_img_size"),
-    (r"patch_embed\.projection\..*", "in_channels, patch_size"),
     (r"(patch_embed|.*downsample)\.norm\..*", "patch_norm"),
     (r".*qkv\.bias", "qkv_bias"),
+)
+_SHAPE = (
+    (r"patch_embed\.projection\..*", "in_channels, patch_size"),
     (r".*ffn\..*", "mlp_ratio"),
 )
 
@@ -88,7 +90,8 @@ def is_ready(name: str, source: Mapping[str, Tensor], target: Mapping[str, Tenso
     index = name.removesuffix(TABLE) + INDEX
     if not name.endswith(TABLE) or index not in source or index not in target:
         return True
-    return torch.equal(source[index].cpu(), target[index].cpu())
+    theirs, ours = source[index], target[index]
+    return theirs.is_meta or ours.is_meta or torch.equal(theirs.cpu(), ours.cpu())
 
 
 def resize_to_fit(
@@ -120,8 +123,13 @@ def resize_to_fit(
 
 def argument_for(name: str) -> str | None:
     """Name the model's arguments that decide whether a tensor exists, and its shape."""
-    decides = (arguments for form, arguments in _ARGUMENTS if re.fullmatch(form, name))
-    return next(decides, None)
+    table = _EXISTENCE + _SHAPE
+    return next((arguments for form, arguments in table if re.fullmatch(form, name)), None)
+
+
+def is_optional(name: str) -> bool:
+    """Say whether a network may be built without a tensor."""
+    return any(re.fullmatch(form, name) for form, _ in _EXISTENCE)
 
 
 def _window_of_module(name: str, model: nn.Module, table: Tensor) -> tuple[int, int]:
@@ -138,8 +146,6 @@ def _fit_embedding(given: Tensor, model: nn.Module, wanted: Tensor) -> tuple[Ten
     if grid is None or target is None or embedding.shape[2] != wanted.shape[2]:
         return None
     how = f"position embedding {_times(grid)} -> {_times(target)}"
-    if grid == target:
-        return embedding, how
     return resize.resize_embedding(embedding, grid, target), how
 
 

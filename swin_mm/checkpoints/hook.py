@@ -7,13 +7,14 @@ an official detector's file loads through ``load_from=`` in anyone's configurati
 from __future__ import annotations
 
 import logging
-from collections.abc import MutableMapping
+from collections import Counter
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from torch import Tensor, nn
 
 from swin_mm.checkpoints.errors import CheckpointError
-from swin_mm.checkpoints.fit import INDEX, is_ready, resize_to_fit
+from swin_mm.checkpoints.fit import is_ready, resize_to_fit
 from swin_mm.checkpoints.load import adapt_state_dict
 
 _logger = logging.getLogger(__name__)
@@ -24,6 +25,7 @@ def adapt_on_load(
     state_dict: MutableMapping[str, Any],
     prefix: str,
     *_: Any,
+    log: Callable[[str], None] = _logger.info,
 ) -> None:
     """Bring what is about to be loaded to a backbone's names, order and shapes, in place.
 
@@ -34,6 +36,7 @@ def adapt_on_load(
         module: the backbone.
         state_dict: all that is being loaded.
         prefix: of the backbone in it, such as ``'backbone.'``.
+        log: takes the report where anything was changed; bind it with ``functools.partial``.
 
     Raises:
         CheckpointError: if what lies under the prefix belongs to another network.
@@ -47,7 +50,9 @@ def adapt_on_load(
         return
     own = module.state_dict()
     if any(name.startswith("stages.") for name in under):
-        _mend(module, own, under, state_dict, prefix)
+        changes = _mend(module, own, under, state_dict, prefix)
+        for how, number in Counter(changes).items():
+            log(f"{number} tensors of the checkpoint resized ({how})")
         return
     if not any(".blocks." in name for name in under) and under.keys() & own.keys():
         return  # a few tensors of ours, such as norms
@@ -58,9 +63,8 @@ def adapt_on_load(
         raise CheckpointError(f"{where}{error}") from error
     for name in under:
         del state_dict[prefix + name]
-    indices = {name: value for name, value in own.items() if name.endswith(INDEX)}
-    state_dict.update((prefix + name, value) for name, value in {**indices, **adapted}.items())
-    _logger.info("%s", report)
+    state_dict.update((prefix + name, value) for name, value in adapted.items())
+    log(str(report))
 
 
 def _mend(
@@ -69,11 +73,16 @@ def _mend(
     under: MutableMapping[str, Tensor],
     state_dict: MutableMapping[str, Any],
     prefix: str,
-) -> None:
+) -> list[str]:
     """Bring tensors of our own names to other windows, pictures or channels, nothing else.
 
-    What no rule covers is left as it is, for ``load_state_dict`` to report.
+    What no rule covers is left as it is, for ``load_state_dict`` to report. Index buffers are left
+    to their own modules.
+
+    Returns:
+        What was done, for each tensor that was resized.
     """
+    changes = []
     for name in under:
         if name.endswith(".attn_mask"):
             del state_dict[prefix + name]
@@ -81,7 +90,5 @@ def _mend(
             resized = resize_to_fit(name, under, module, own[name])
             if resized is not None:
                 state_dict[prefix + name], how = resized
-                _logger.info("%s%s resized (%s)", prefix, name, how)
-    for name in own:
-        if name.endswith(INDEX) and name in under:
-            state_dict[prefix + name] = own[name]
+                changes.append(how)
+    return changes

@@ -12,7 +12,7 @@ from swin_mm.checkpoints.anatomy import anatomy_of, check_same_network
 from swin_mm.checkpoints.containers import unwrap
 from swin_mm.checkpoints.detect import detect
 from swin_mm.checkpoints.errors import CheckpointError
-from swin_mm.checkpoints.fit import INDEX, Fitted, argument_for, fit
+from swin_mm.checkpoints.fit import INDEX, Fitted, argument_for, fit, is_optional
 from swin_mm.checkpoints.read import read_checkpoint
 from swin_mm.checkpoints.rename import Renamed, to_our_names
 from swin_mm.checkpoints.report import Dropped, LoadReport
@@ -70,11 +70,12 @@ def adapt_state_dict(
     fitted = fit(renamed.tensors, model)
     new = [name for name in fitted.absent if _OUTPUT_NORM.fullmatch(name)]
     missing = [name for name in fitted.absent if name not in new]
-    if len(fitted.tensors) < len(missing):
+    lacking = [name for name in missing if not is_optional(name)]
+    if lacking:
         raise CheckpointError(
-            "a file must hold most of the model's tensors, this one (layout "
-            f"{found.layout.name}) has {len(fitted.tensors)} and lacks {len(missing)}, "
-            f"the first {', '.join(missing[:3])}. Is it whole, and of this network?"
+            f"a file must hold every tensor of the network, this one (layout {found.layout.name}) "
+            f"has {len(fitted.tensors)} and lacks {len(lacking)}, the first "
+            f"{', '.join(lacking[:3])}. Is it whole, and a Swin?"
         )
     report = LoadReport(
         layout=found.layout.name,

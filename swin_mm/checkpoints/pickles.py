@@ -58,6 +58,9 @@ class NamedOnly:
     def __init__(self, path: str) -> None:
         self.path = path
 
+    def __call__(self, *_: object) -> None:
+        raise UnpicklingError(f"Unsupported global: GLOBAL {self.path}()")
+
 
 @contextmanager
 def admitted() -> Iterator[None]:

@@ -11,6 +11,9 @@ from torch import Tensor
 from swin_mm.checkpoints.errors import CheckpointError
 from swin_mm.ops import relative_position_index, resize_position_embedding
 
+# Tokens of a window beyond which no index is made: its N x N numbers would fill the memory.
+_MOST_TOKENS = 4096
+
 
 def window_of(table: Tensor, index: Tensor | None) -> tuple[int, int]:
     """Tell the window that a bias table is for.
@@ -29,11 +32,13 @@ def window_of(table: Tensor, index: Tensor | None) -> tuple[int, int]:
         CheckpointError: if no window has such a table, or several might.
     """
     length = table.shape[0]
+    heights = range(1, _MOST_TOKENS + 1 if length % 2 else 1)
     windows = [
-        ((rows + 1) // 2, (length // rows + 1) // 2)
-        for rows in range(1, length + 1, 2)
-        if length % rows == 0 and length % 2
+        (height, (length // (2 * height - 1) + 1) // 2)
+        for height in heights
+        if length % (2 * height - 1) == 0
     ]
+    windows = [window for window in windows if 0 < math.prod(window) <= _MOST_TOKENS]
     if index is not None:
         windows = [
             window

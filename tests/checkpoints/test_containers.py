@@ -22,6 +22,12 @@ def test_containers_may_lie_in_each_other():
     assert unwrap({"model": {"state_dict": TENSORS}}).container == "model.state_dict"
 
 
+def test_a_container_that_holds_itself_comes_to_an_end():
+    ring = {"a": torch.ones(1)}
+    ring["model"] = ring
+    assert list(unwrap(ring).tensors) == ["a"]
+
+
 def test_a_layer_named_like_a_container_is_no_container():
     unwrapped = unwrap({"model": torch.ones(1), "net": torch.ones(1)})
     assert list(unwrapped.tensors) == ["model", "net"]

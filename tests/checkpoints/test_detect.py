@@ -45,6 +45,10 @@ def test_two_layouts_in_one_place_can_be_overruled():
     assert detect([*OURS[:1], *MICROSOFT], layout="microsoft").layout.name == "microsoft"
 
 
+def test_signs_of_a_neighbour_can_be_overruled():
+    assert detect(DENSE, layout="microsoft").layout.name == "microsoft"
+
+
 def test_two_backbones_are_refused_until_one_is_chosen():
     keys = [f"{owner}.backbone.{key}" for owner in ("student", "teacher") for key in MICROSOFT]
     with pytest.raises(CheckpointError, match=r"under 'student\.backbone\.', 'teacher\.backbone"):

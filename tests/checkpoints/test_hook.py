@@ -1,11 +1,12 @@
 import copy
+import functools
 
 import pytest
 import torch
 from mmengine.runner.checkpoint import load_state_dict as mmengine_load
 from torch import nn
 
-from swin_mm.checkpoints import CheckpointError
+from swin_mm.checkpoints import CheckpointError, adapt_on_load
 
 
 class Detector(nn.Module):
@@ -71,11 +72,38 @@ def test_strict_loading_of_our_own_names_stays_strict(build):
     assert "stages.9.blocks.0.norm1.weight" in str(error.value)
 
 
-def test_a_missing_tensor_of_an_official_file_is_still_missing(build, as_microsoft):
-    file = as_microsoft(build())
-    del file["layers.1.blocks.0.norm1.weight"]
-    with pytest.raises(RuntimeError, match=r"Missing key.*stages\.1\.blocks\.0\.norm1\.weight"):
-        build().load_state_dict(file, strict=True)
+def test_norms_that_an_official_file_lacks_are_missing_to_strict_loading(build, as_imagenet):
+    with pytest.raises(RuntimeError, match=r'Missing key.*"norm0\.weight"'):
+        build().load_state_dict(as_imagenet(build())["model"], strict=True)
+
+
+def test_mask_buffers_of_older_files_are_left_out(build, same_tensors):
+    source, model = build(seed=1), build(seed=2)
+    mask = {"stages.0.blocks.1.attn_mask": torch.zeros(1)}
+    model.load_state_dict({**source.state_dict(), **mask}, strict=True)
+    assert same_tensors(source.state_dict(), model.state_dict()) == []
+
+
+def test_a_model_without_memory_takes_our_file(build, same_tensors):
+    source = build(seed=1)
+    with torch.device("meta"):
+        model = build(seed=2)
+    model.load_state_dict(source.state_dict(), strict=True, assign=True)
+    parameters = dict(source.named_parameters())
+    assert same_tensors(parameters, dict(model.named_parameters())) == []
+
+
+def test_what_was_changed_is_said_once(build, as_microsoft):
+    said = []
+    model = build(window_size=4)
+    model.register_load_state_dict_pre_hook(functools.partial(adapt_on_load, log=said.append))
+    model._load_state_dict_pre_hooks.popitem(last=False)  # the model's own hook comes first
+    model.load_state_dict(build().state_dict())
+    model.load_state_dict(as_microsoft(build()))
+    model.load_state_dict(model.state_dict())
+    assert said[0] == "8 tensors of the checkpoint resized (window 3x3 -> 4x4)"
+    assert said[1].startswith("layout microsoft-dense: ")
+    assert len(said) == 2
 
 
 def test_our_own_file_of_another_window_is_resized(build, same_tensors):

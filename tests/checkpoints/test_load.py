@@ -103,13 +103,20 @@ def test_what_only_one_side_has_is_said(build, changes, layer, said):
     assert layer in str(report)
 
 
-def test_a_few_tensors_of_a_network_are_not_a_network(build):
+@pytest.mark.parametrize("lacking", ["relative_position_bias_table", "norm1.bias", "proj.weight"])
+def test_a_network_that_lacks_tensors_is_refused(build, lacking):
     state = build().state_dict()
-    blocks = [f"stages.{stage}.blocks.{depth - 1}." for stage, depth in enumerate((2, 2, 4))]
-    few = {name: state[name] for name in state if name.startswith(tuple(blocks))}
-    few = {name: few[name] for name in few if "norm1" in name or "qkv" in name}
-    with pytest.raises(CheckpointError, match="must hold most of the model's tensors"):
-        load_pretrained(build(), few)
+    name = f"stages.1.blocks.0.attn.w_msa.{lacking}".replace("attn.w_msa.norm1", "norm1")
+    del state[name]
+    with pytest.raises(CheckpointError, match=f"lacks 1, the first {name}"):
+        load_pretrained(build(), state)
+
+
+def test_an_unknown_tensor_in_the_backbone_is_a_surprise(build, as_microsoft):
+    file = {**as_microsoft(build()), "layers.0.blocks.0.gamma": torch.ones(8)}
+    report = load_pretrained(build(), file)
+    assert [dropped.name for dropped in report.surprises] == ["layers.0.blocks.0.gamma"]
+    assert "layers.0.blocks.0 (not a name of microsoft-dense)" in str(report)
 
 
 def test_foreign_files_are_one_error(build):
@@ -128,6 +135,9 @@ def test_whole_numbers_are_no_weights(build):
     state = build().state_dict()
     state["norm0.weight"] = state["norm0.weight"].to(torch.int8)
     with pytest.raises(CheckpointError, match=r"norm0\.weight is torch\.int8"):
+        load_pretrained(build(), state)
+    state["norm0.weight"] = torch.ones(8).to_sparse()
+    with pytest.raises(CheckpointError, match=r"norm0\.weight is .* torch\.sparse_coo"):
         load_pretrained(build(), state)
 
 

@@ -83,13 +83,16 @@ def test_getattr_reaches_nothing_else(reread, attack):
         reread(attack)
 
 
-def test_a_class_admitted_for_its_function_is_not_made(reread, tmp_path):
+def test_a_class_admitted_for_its_function_is_not_made(reread, monkeypatch):
     class Makes:
         def __reduce__(self):
             return OneCycleParamScheduler, (None, "lr")
 
-    with pytest.raises(CheckpointError):
+    made = []
+    monkeypatch.setattr(OneCycleParamScheduler, "__init__", lambda *arguments: made.append(1))
+    with pytest.raises(CheckpointError, match=r"wants to call mmengine\..*OneCycle"):
         reread(Makes())
+    assert made == []
 
 
 def test_arrays_of_objects_are_refused(reread):
@@ -117,6 +120,24 @@ def test_what_the_user_admitted_stays_admitted():
     with admitted():
         pass
     assert entry not in torch.serialization.get_safe_globals()
+
+
+def test_one_reader_does_not_end_anothers_admission():
+    entered, leave, admits = threading.Event(), threading.Event(), []
+
+    def read_slowly():
+        with admitted():
+            entered.set()
+            leave.wait()
+            admits.extend(torch.serialization.get_safe_globals())
+
+    thread = threading.Thread(target=read_slowly)
+    with admitted():
+        thread.start()
+        entered.wait(0.1)  # it must not come in before we leave
+    leave.set()
+    thread.join()
+    assert HistoryBuffer in [entry[0] for entry in admits if isinstance(entry, tuple)]
 
 
 def test_threads_may_read_at_once(tmp_path):

@@ -51,6 +51,15 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["file.pth"]
 
 
+def test_who_has_the_old_file_open_keeps_it(tmp_path):
+    path = tmp_path / "file.pth"
+    save_checkpoint(STATE, path)
+    before = path.read_bytes()
+    with path.open("rb") as reader:
+        save_checkpoint({"other": torch.ones(500)}, path)
+        assert reader.read() == before
+
+
 def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
     def interrupt(state, target):
         target.write_bytes(b"half of it")

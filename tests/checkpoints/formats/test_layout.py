@@ -10,8 +10,8 @@ LAYOUT = Layout(
     name="made-up",
     rows=(
         Row("part.{i}.unit.{j}.lin.{t}", "stages.{i}.blocks.{j}.proj.{t}"),
-        Row("end.{t}", "norm{last}.{t}"),
         Row("finish.{t}", "norm{last}.{t}", writes=False),
+        Row("end.{t}", "norm{last}.{t}"),
     ),
     signature="part.{i}.unit.{j}.lin.weight",
 )
