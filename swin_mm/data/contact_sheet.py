@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 
 from .kinds import KINDS
-from .outlines import polygons
+from .outlines import outlines
 from .palettes import from_hsv
 from .scene import Scene
 
@@ -20,7 +20,7 @@ def explained(scene: Scene) -> np.ndarray:
     image = cv2.resize(image, shape, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
     for thing in scene.things:
         colour = _COLOURS[KINDS.index(thing.kind)].tolist()
-        rings = polygons(thing.cover, thing.corner)
+        rings = [ring for part in outlines(thing.cover, thing.corner) for ring in part]
         corners = [np.round((ring * scale - 0.5) * 16).astype(np.int32) for ring in rings]
         cv2.polylines(image, corners, True, (0, 0, 0), 3, cv2.LINE_AA, 4)
         cv2.polylines(image, corners, True, colour, 1, cv2.LINE_AA, 4)

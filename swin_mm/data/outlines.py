@@ -1,5 +1,7 @@
 """Masks as COCO tells them: polygons for things, run lengths for crowds."""
 
+import functools
+
 import cv2
 import numpy as np
 
@@ -8,19 +10,17 @@ _TOLERANCE = 1.0  # of that grid: how far a polygon may leave the outline
 _CORNER = np.ones((2, 2), np.uint8)
 
 
-def polygons(cover: np.ndarray, corner: tuple[int, int]) -> list[np.ndarray]:
+def outlines(cover: np.ndarray, corner: tuple[int, int]) -> list[list[np.ndarray]]:
     """Outline what is covered by half or more, to a fraction of a pixel.
-
-    A polygon of COCO has no holes: a hole is joined to its surroundings by a
-    slit of no width, walked once each way, as annotators do by hand.
 
     Args:
         cover: Covered share of each pixel, (h, w) in 0..1.
         corner: Column and row of the picture where `cover` begins.
 
     Returns:
-        One (N, 2) float array of x and y a connected part, in px from the
-        picture's corner (the middle of the first pixel is (0.5, 0.5)).
+        For each connected part its rim, then the rims of its holes, each an
+        (N, 2) float array of x and y in px from the picture's corner (the
+        middle of the first pixel is (0.5, 0.5)).
     """
     height, width = cover.shape
     grey = cv2.convertScaleAbs(cover, alpha=255)
@@ -29,24 +29,34 @@ def polygons(cover: np.ndarray, corner: tuple[int, int]) -> list[np.ndarray]:
     inside = cv2.copyMakeBorder(fine, 0, 1, 0, 1, cv2.BORDER_CONSTANT)
     inside = cv2.dilate(cv2.threshold(inside, 127, 1, cv2.THRESH_BINARY)[1], _CORNER, anchor=(1, 1))
     rings, tree = cv2.findContours(inside, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
-    if not rings:
-        return []
-    rings = [cv2.approxPolyDP(ring, _TOLERANCE, True)[:, 0] for ring in rings]
-    parts = []
-    for ring, (_, _, child, parent) in zip(rings, tree[0], strict=True):
-        if parent >= 0 or len(ring) < 3:
-            continue
-        while child >= 0:
-            if len(rings[child]) >= 3:
-                ring = _slit(ring, rings[child])
-            child = tree[0][child][0]
-        parts.append(ring / _FINER + np.array(corner))
+    parts: dict[int, list[np.ndarray]] = {}
+    parents = [] if tree is None else tree[0, :, 3].tolist()
+    for k in sorted(range(len(rings)), key=lambda k: parents[k] >= 0):  # rims before holes
+        parent = parents[k]
+        ring = cv2.approxPolyDP(rings[k], _TOLERANCE, True)[:, 0] / _FINER + corner
+        if len(ring) >= 3 and (parent < 0 or parent in parts):
+            parts.setdefault(k if parent < 0 else parent, []).append(ring)
+    return list(parts.values())
+
+
+def polygons(cover: np.ndarray, corner: tuple[int, int]) -> list[np.ndarray]:
+    """Outline what is covered by half or more as COCO does, one (N, 2) polygon a connected part.
+
+    A polygon of COCO has no holes: a hole is joined to its surroundings by a
+    slit of no width, walked once each way, as annotators do by hand. What is
+    smaller than a pixel is left out.
+
+    Args:
+        cover: Covered share of each pixel, (h, w) in 0..1.
+        corner: Column and row of the picture where `cover` begins.
+    """
+    parts = [functools.reduce(_slit, rings) for rings in outlines(cover, corner)]
     return [part for part in parts if area([part]) >= 1]
 
 
 def _slit(ring: np.ndarray, hole: np.ndarray) -> np.ndarray:
     """Join a hole to the ring around it at the nearest pair of their corners."""
-    apart = ((ring[:, None].astype(np.int64) - hole[None]) ** 2).sum(axis=2)
+    apart = ((ring[:, None] - hole) ** 2).sum(axis=2)
     here, there = np.unravel_index(apart.argmin(), apart.shape)
     tour = np.roll(hole, -there, axis=0)
     return np.concatenate([ring[: here + 1], tour, tour[:1], ring[here:]])

@@ -125,9 +125,9 @@ def leaves(rng: np.random.Generator, shape: tuple[int, int], unit: float) -> np.
     """A hedge: small clumps, each lit from above, in gentle shade."""
     zoom = unit * rng.uniform(0.45, 0.7)
     blobs = clouds(rng, shape, across=zoom, down=zoom)
-    lit = cv2.subtract(
-        blobs, cv2.warpAffine(blobs, np.float64([[1, 0, 1], [0, 1, 3]]), shape[::-1])
-    )
+    fall = np.float64([[1, 0, unit], [0, 1, 3 * unit]])
+    below = cv2.warpAffine(blobs, fall, shape[::-1], borderMode=cv2.BORDER_REFLECT)
+    lit = cv2.subtract(blobs, below)
     return cv2.addWeighted(lit, 1.6, plaster(rng, shape, unit), 0.5, 10)
 
 
