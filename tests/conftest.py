@@ -1,10 +1,38 @@
-"""What several rooms' tests share: a tiny offline world, and overrides that shrink the configs."""
+"""What every test may rely on.
 
+The same random numbers each time, no screen, a tiny offline world, real pictures if any.
+"""
+
+import os
+import random
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+os.environ.setdefault("MPLBACKEND", "Agg")  # before anybody imports matplotlib
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """Let a test draw the same numbers alone and among others."""
+    import numpy as np
+    import torch
+
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder that SWIN_MM_REAL_DATA names: `coco` and `ade`, a few real photographs each."""
+    named = os.environ.get("SWIN_MM_REAL_DATA")
+    if not named:
+        pytest.skip("SWIN_MM_REAL_DATA names no folder of real photographs")
+    folder = Path(named)
+    assert folder.is_dir(), f"SWIN_MM_REAL_DATA={named} is not a folder"
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +49,16 @@ def tiny_scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tiny scenes")
     write_scenes(folder, train=6, val=2, seed=3, size=(96, 72), jobs=1, force=True)
     return folder
+
+
+@pytest.fixture
+def own_mmengine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take back what a run changes for the whole process: readers of checkpoints, the device."""
+    import mmengine.device.utils
+    from mmengine.runner import CheckpointLoader
+
+    monkeypatch.setattr(CheckpointLoader, "_schemes", dict(CheckpointLoader._schemes))
+    monkeypatch.setattr(mmengine.device.utils, "DEVICE", mmengine.device.utils.DEVICE)
 
 
 @pytest.fixture(scope="session")
