@@ -68,7 +68,7 @@ def instances(
     flat = [entry for _, entries in told for entry in entries]
     first = 10 * told[0][0] if told else 1  # the splits share no annotation ids
     return {
-        "info": {"description": f"swin_mm offline scenes, {split}", "version": "1.0", "year": 2017},
+        "info": {"description": f"swin_mm offline scenes, {split}"},
         "licenses": [{"id": 1, "name": "CC0 1.0", "url": ""}],
         "images": [
             {

@@ -30,7 +30,7 @@ class Part:
 Drawing = tuple[Part, ...]
 
 
-def arc(radius: float, start: float = 0.0, stop: float = 1.0, steps: int = 40) -> np.ndarray:
+def arc(radius: float, start: float = 0.0, stop: float = 1.0, steps: int = 64) -> np.ndarray:
     """Points of a circle from turn `start` to turn `stop`, clockwise from the right, (steps, 2)."""
     last = steps if stop - start >= 1 else max(1, steps - 1)  # a whole circle closes by itself
     angle = (2 * np.pi) * (start + np.arange(steps) * ((stop - start) / last))

@@ -1,5 +1,6 @@
 import cv2
 import numpy as np
+import pytest
 
 from swin_mm.data import KINDS, Scene, render_scene
 from swin_mm.data.textures import FAR, GROUNDS, SKY, WALLS
@@ -45,6 +46,14 @@ def test_a_picture_has_the_asked_size_and_things_grow_with_it():
     assert all(scene.image.shape[:2] == (384, 384) for scene in large)
     areas = [np.mean([m.mean() for s in scenes for m in masks(s)]) for scenes in (small, large)]
     assert 0.7 < areas[0] / areas[1] < 1.4
+
+
+@pytest.mark.parametrize("size", [(64, 64), (64, 640), (1200, 64), (4096, 64)])
+def test_any_shape_of_picture_can_be_drawn(size):
+    for index in range(6):
+        scene = render_scene(4, index, size)
+        assert scene.image.shape[:2] == scene.labels().shape == size[::-1]
+        assert all(mask.any() for mask in masks(scene))
 
 
 def test_all_kinds_occur_about_equally_often(scenes):
