@@ -3,8 +3,8 @@
 Recipe: https://github.com/SwinTransformer/Swin-Transformer-Semantic-Segmentation,
 configs/swin/upernet_swin_tiny_patch4_window7_512x512_160k_ade20k.py. Published
 there on the validation set: 44.51 mIoU at one scale, 45.81 with six scales and
-flips, 60 M parameters, 945 GFLOPs at 512x2048 px. Not retrained by this
-project. Start: Swin-T's ImageNet-1K weights by its authors.
+flips (`tools/test.py --tta`), 60 M parameters, 945 GFLOPs at 512x2048 px. Not
+retrained by this project. Start: Swin-T's ImageNet-1K weights by its authors.
 """
 
 _base_ = [

@@ -16,6 +16,9 @@ def main() -> None:
     parser.add_argument("checkpoint", help="a file or URL")
     parser.add_run_arguments()
     parser.add_argument(
+        "--tta", action="store_true", help="average over the config's scales and flips"
+    )
+    parser.add_argument(
         "--show-dir", metavar="DIR", help="draw every picture here, truth beside prediction"
     )
     parser.add_argument(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import os
 import shlex
 import warnings
@@ -71,8 +73,9 @@ def import_host(cfg: Config) -> str:
             f"this config needs {scope}, which is not installed: "
             'pip install "swin_mm[onedl]" (maintained forks) or "swin_mm[openmmlab]"'
         )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of optional packages of the host
+    # The host complains, and prints, of optional packages that are not there.
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
         importlib.import_module(f"{scope}.registry")
         if scope != "mmengine":
             importlib.import_module(f"{scope}.evaluation")

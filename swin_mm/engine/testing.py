@@ -33,6 +33,7 @@ def test(
     work_dir: str | None = None,
     data_root: str | None = None,
     image_scale: float | None = None,
+    tta: bool = False,
     show_dir: str | None = None,
     out: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -46,6 +47,7 @@ def test(
         work_dir: where logs go; `test` in the config's work dir by default.
         data_root: where the data lies, in place of the config's.
         image_scale: factor of every picture size, as in training.
+        tta: average over the scales and flips of the config's `tta_pipeline`.
         show_dir: draw every picture, truth beside prediction, into this folder.
         out: write the predictions to this `.json` or `.pkl`.
         options: settings of the config by dotted key.
@@ -66,6 +68,11 @@ def test(
     if data_root is not None:
         point_data_at(cfg, data_root, ("train", "val", "test"), notes)
     require_data(cfg, ("test",))
+    if tta and not ("tta_model" in cfg and "tta_pipeline" in cfg):
+        raise UsageError(
+            f"--tta needs tta_model and tta_pipeline in the config, {config} has none; "
+            "MMDetection augments no instance masks"
+        )
     if image_scale is not None:
         scale_pictures(cfg, image_scale, notes)
     allow_no_workers(cfg)
@@ -76,10 +83,18 @@ def test(
     start_processes(launcher, device, cfg)
     try:
         match_channels(cfg, options, notes)
+        if tta:
+            _augment(cfg)
         _run(cfg, notes, show_dir=show_dir, out=out)
     finally:
         if distributed.is_initialized():
             distributed.destroy_process_group()
+
+
+def _augment(cfg: Config) -> None:
+    """Test every picture in several versions, as MMEngine's test-time augmentation does."""
+    cfg.test_dataloader.dataset.pipeline = cfg.tta_pipeline
+    cfg.model = {**cfg.tta_model, "module": cfg.model}
 
 
 def _run(cfg: Config, notes: Notes, *, show_dir: str | None, out: str | None) -> None:

@@ -116,6 +116,13 @@ def test_the_ade20k_recipe(read: Iterator) -> None:
     assert (aux.channels, aux.in_index, aux.loss_decode.loss_weight) == (256, 2, 0.4)
 
 
+def test_ade20k_is_augmented_for_tests_as_published(read: Iterator) -> None:
+    versions = read(ADE).tta_pipeline[1].transforms
+    heights = [resize.scale[1] for resize in versions[0]]
+    assert heights == [256, 384, 512, 640, 768, 896]
+    assert [flip.prob for flip in versions[1]] == [0.0, 1.0]
+
+
 def test_the_rate_of_ade20k_is_the_authors_product(read: Iterator) -> None:
     """In their code the warm-up multiplies a linear fall that begins at once."""
     cfg = read(ADE)

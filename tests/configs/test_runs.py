@@ -9,6 +9,7 @@ from swin_mm.engine import train
 CONFIGS = sorted(path.name for path in (Path(__file__).parents[2] / "configs").glob("*.py"))
 
 
+@pytest.mark.usefixtures("own_mmengine")
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_step_and_an_evaluation(
     name: str,

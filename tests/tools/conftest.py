@@ -62,7 +62,12 @@ def start(root: Path, environment: dict[str, str]) -> Call:
 
 
 @pytest.fixture
-def call(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Call:
+def call(
+    root: Path,
+    own_mmengine: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> Call:
     """Run a tool in this process, as far as it goes before it fails."""
 
     def called(tool: str, *words: str) -> Ended:

@@ -1,6 +1,7 @@
 """`tools/test.py` from the command line."""
 
 import json
+import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,19 @@ def test_the_config_that_training_wrote_tests_its_checkpoint(
     assert str(out) in ended.out
 
 
+def test_a_segmentor_is_tested_at_once_and_augmented(
+    call: Callable, small: dict, tmp_path: Path
+) -> None:
+    words = ["configs/upernet_swin_t.py", "--weights", "none", "--max-iters", "1"]
+    call("train.py", *words, "--work-dir", str(tmp_path), *small["segmentation"])
+    words = [str(tmp_path / "upernet_swin_t.py"), str(tmp_path / "iter_1.pth")]
+    for more in ([], ["--tta"]):
+        ended = call("test.py", *words, *more, "--out", str(tmp_path / "found.pkl"))
+        assert ended.code == 0, ended.err
+        assert "mIoU  " in ended.out
+        assert len(pickle.loads((tmp_path / "found.pkl").read_bytes())) == 2
+
+
 def test_a_checkpoint_of_another_model_is_an_error_that_names_the_right_config(
     trained: Any, call: Callable, tiny_scenes: Path, tmp_path: Path
 ) -> None:
@@ -46,13 +60,16 @@ def test_a_checkpoint_of_another_model_is_an_error_that_names_the_right_config(
         (["nowhere.pth"], "there is no checkpoint nowhere.pth"),
         (["LICENSE", "--out", "found.csv"], "--out must end in"),
         (["LICENSE", "--data-root", "nowhere"], "there is no folder"),
+        (["LICENSE", "--tta"], "tta_pipeline"),
         ([], "required: checkpoint"),
     ],
 )
 def test_what_cannot_be_done_is_one_error_and_exit_code_two(
-    words: list[str], says: str, call: Callable
+    words: list[str], says: str, call: Callable, tiny_scenes: Path
 ) -> None:
-    ended = call("test.py", "configs/upernet_swin_t.py", *words)
+    if "--data-root" not in words:
+        words += ["--data-root", str(tiny_scenes)]
+    ended = call("test.py", "configs/mask_rcnn_swin_t.py", *words)
     assert ended.code == 2
     assert ended.err.count("error: ") == 1
     assert says in ended.err

@@ -24,6 +24,22 @@ test_pipeline = [
     dict(type="LoadAnnotations", reduce_zero_label=True),
     dict(type="PackSegInputs"),
 ]
+# Six scales, each flipped too, for `tools/test.py --tta`.
+tta_pipeline = [
+    dict(type="LoadImageFromFile"),
+    dict(
+        type="TestTimeAug",
+        transforms=[
+            [
+                dict(type="Resize", scale=(int(2048 * ratio), int(512 * ratio)), keep_ratio=True)
+                for ratio in (0.5, 0.75, 1.0, 1.25, 1.5, 1.75)
+            ],
+            [dict(type="RandomFlip", prob=prob, direction="horizontal") for prob in (0.0, 1.0)],
+            [dict(type="LoadAnnotations", reduce_zero_label=True)],
+            [dict(type="PackSegInputs")],
+        ],
+    ),
+]
 
 train_dataloader = dict(
     batch_size=2,

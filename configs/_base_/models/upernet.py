@@ -46,3 +46,4 @@ model = dict(
     train_cfg=dict(),
     test_cfg=dict(mode="whole"),
 )
+tta_model = dict(type="SegTTAModel")

@@ -1,0 +1,74 @@
+"""Which pictures are drawn, and where."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import cv2
+import numpy as np
+import pytest
+
+from swin_mm.engine.pictures import PredictionPictures
+
+
+class Sample(SimpleNamespace):
+    """What a host returns for a picture."""
+
+    def __contains__(self, name: str) -> bool:
+        return hasattr(self, name)
+
+
+class Visualizer:
+    """Writes the picture that it is given."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict] = []
+
+    def add_datasample(
+        self, name: str, image: np.ndarray, *, out_file: str, **asked: object
+    ) -> None:
+        """Write."""
+        cv2.imwrite(out_file, image)
+        self.asked.append(asked)
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> str:
+    path = tmp_path / "a.jpg"
+    cv2.imwrite(str(path), np.zeros((8, 8, 3), np.uint8))
+    return str(path)
+
+
+def run(hook: PredictionPictures, pictures: int, sample: Sample) -> list[int]:
+    """Validate, and say at which pictures something was drawn."""
+    runner = SimpleNamespace(val_dataloader=range(pictures), visualizer=Visualizer())
+    hook.before_val_epoch(runner)
+    drawn = []
+    for number in range(pictures):
+        before = len(hook.paths)
+        hook.after_val_iter(runner, number, outputs=[sample])
+        drawn += [number] * (len(hook.paths) - before)
+    return drawn
+
+
+def test_the_pictures_of_a_validation_are_spread_over_the_set(picture: str, tmp_path: Path) -> None:
+    hook = PredictionPictures(str(tmp_path / "new folder"), count=3)
+    assert run(hook, 101, Sample(img_path=picture)) == [0, 50, 100]
+    assert run(hook, 2, Sample(img_path=picture)) == [0, 1]
+
+
+def test_pictures_of_one_name_do_not_overwrite_each_other(picture: str, tmp_path: Path) -> None:
+    hook = PredictionPictures(str(tmp_path))
+    runner = SimpleNamespace(visualizer=Visualizer())
+    hook.after_test_iter(runner, 0, outputs=[Sample(img_path=picture)] * 2)
+    assert [Path(path).name for path in hook.paths] == ["a.png", "a_1.png"]
+    assert all(Path(path).is_file() for path in hook.paths)
+
+
+def test_truth_is_drawn_where_there_is_one(picture: str, tmp_path: Path) -> None:
+    hook = PredictionPictures(str(tmp_path), score_threshold=0.4)
+    runner = SimpleNamespace(visualizer=Visualizer())
+    known = Sample(img_path=picture, gt_instances=[], pred_instances=[])
+    hook.after_test_iter(runner, 0, outputs=[known, Sample(img_path=picture)])
+    truth = [asked["draw_gt"] for asked in runner.visualizer.asked]
+    assert truth == [True, False]
+    assert runner.visualizer.asked[0]["pred_score_thr"] == 0.4
