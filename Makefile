@@ -17,13 +17,13 @@ help: ## List these commands
 	@echo 'Settings, such as PYTHON=python3.11, are listed on top of tools/setup_env.sh.'
 
 setup: ## Build .venv with the tested versions (15 to 20 minutes the first time, then a second)
-	@tools/setup_env.sh
+	@bash tools/setup_env.sh
 
 train: setup ## Train Mask R-CNN on drawn scenes and test it (about 12 minutes on two cores)
-	@tools/offline_job.sh train
+	@bash tools/offline_job.sh train
 
 scenes: setup ## Draw the scenes that `make train` trains on, into data/scenes (half a minute)
-	@tools/offline_job.sh scenes
+	@bash tools/offline_job.sh scenes
 
 test: lint ## Run the linters and the whole test suite (about 12 minutes on two cores)
 	@$(python) -m pytest $(PYTEST_ARGS)

@@ -16,32 +16,30 @@ from pathlib import Path
 def cpu_reason() -> str | None:
     """Say why the operators cannot be compiled for CUDA, None if they can."""
     import torch
+    from torch.utils.cpp_extension import CUDA_HOME
 
     if torch.version.cuda is None:
         return f"torch {torch.__version__} is not a CUDA build"
     if not torch.cuda.is_available() and os.environ.get("FORCE_CUDA") != "1":
         return "torch finds no CUDA device"
-    from torch.utils.cpp_extension import CUDA_HOME
-
     nvcc = Path(CUDA_HOME or "/usr") / "bin" / "nvcc"
     if not nvcc.exists():
         return "there is a CUDA device but no nvcc: install the CUDA toolkit or set CUDA_HOME"
-    said = subprocess.check_output([nvcc, "--version"], text=True)
-    if f"release {torch.version.cuda.split('.')[0]}." not in said:
-        return f"torch was built with CUDA {torch.version.cuda}, nvcc is another: {said.strip()}"
+    told = subprocess.check_output([nvcc, "--version"], text=True)
+    release = told.partition("release ")[2].partition(",")[0]
+    if release.split(".")[0] != torch.version.cuda.split(".")[0]:
+        return f"torch was built with CUDA {torch.version.cuda}, but {nvcc} is {release}"
     return None
 
 
 def build_key(version: str, on_cpu: bool) -> str:
     """Name everything that a compiled wheel depends on."""
-    import torch
+    import torch  # here: `intact` has no need of it
 
-    device = "cpu"
-    if not on_cpu:
-        found = {torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count())}
-        asked = os.environ.get("TORCH_CUDA_ARCH_LIST", "").replace(";", " ").split()
-        kinds = asked or [f"sm{major}{minor}" for major, minor in sorted(found)]
-        device = "-".join([f"cuda{torch.version.cuda}", *kinds])
+    found = {torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count())}
+    kinds = os.environ.get("TORCH_CUDA_ARCH_LIST", "").replace(";", " ").split()
+    kinds = kinds or [f"sm{major}{minor}" for major, minor in sorted(found)]
+    device = "cpu" if on_cpu else "-".join([f"cuda{torch.version.cuda}", *kinds])
     here = f"{sys.implementation.cache_tag}{sys.abiflags}_{sysconfig.get_platform()}"
     return f"mmcv-{version}_torch-{torch.__version__}_{here}_{device}"
 
@@ -56,16 +54,16 @@ def intact(wheel: str) -> bool:
 
 
 def check() -> str:
-    """Run the operators that Mask R-CNN cannot do without, (2, 4) boxes and a (1, 1, 4, 4) map."""
+    """Run the operators that Mask R-CNN needs and say which device training uses."""
     import torch
-    from mmcv.ops import get_compiling_cuda_version, nms, roi_align
+    from mmcv import ops
 
     boxes = torch.tensor([[0.0, 0.0, 4.0, 4.0], [0.0, 0.0, 4.0, 3.9]])
-    assert nms(boxes, torch.tensor([0.9, 0.8]), 0.5)[1].tolist() == [0]
-    assert roi_align(torch.ones(1, 1, 4, 4), torch.tensor([[0, 0.0, 0, 4, 4]]), 2).sum() == 4
+    assert ops.nms(boxes, torch.tensor([0.9, 0.8]), 0.5)[1].tolist() == [0]
+    assert ops.roi_align(torch.ones(1, 1, 4, 4), torch.tensor([[0, 0.0, 0, 4, 4]]), 2).sum() == 4
     if not torch.cuda.is_available():
         return f"training uses the CPU: torch {torch.__version__} finds no CUDA device"
-    if get_compiling_cuda_version() == "not available":
+    if ops.get_compiling_cuda_version() == "not available":
         return "training uses the CPU: mmcv's operators were compiled without CUDA"
     return f"training uses the GPU: {torch.cuda.get_device_name()}"
 
@@ -73,9 +71,9 @@ def check() -> str:
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["plan", version]:
-            reason = cpu_reason()
-            print(build_key(version, on_cpu=reason is not None))
-            print(f"the CPU ({reason})" if reason else "CUDA")
+            why = cpu_reason()
+            print(build_key(version, on_cpu=bool(why)))
+            print(f"the CPU ({why})" if why else "CUDA")
         case ["intact", wheel]:
             sys.exit(not intact(wheel))
         case ["check"]:

@@ -21,10 +21,10 @@ train_options=(
   --data-root "$scenes"
   --work-dir "work_dirs/offline_${backbone%%.*}"
   --weights none     # nothing is downloaded
+  --seed 0
   --max-iters 1200   # of two pictures
   --image-scale 0.25 # 120 to 200 px for the short edge, 480 to 800 px in the recipe
   --cfg-options
-  randomness.seed=0
   # A network a third as wide; given whole, so that another port of Swin can take its place.
   model.backbone._delete_=True
   model.backbone.type="$backbone"
@@ -75,7 +75,10 @@ scenes)
   ;;
 train)
   draw_scenes
-  echo "training: Mask R-CNN with $backbone (about 12 minutes on two cores)"
+  device=$("$python" tools/mmcv_ops.py check)
+  [[ $device == *"uses the GPU"* ]] || export CUDA_VISIBLE_DEVICES=''
+  echo "$device"
+  echo "Mask R-CNN with $backbone: about 12 minutes on two cores"
   "$python" tools/train.py configs/mask_rcnn_swin_t.py "${train_options[@]}" "${@:2}"
   ;;
 *)
