@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -136,9 +137,11 @@ def _made(batches: list[_Batch], jobs: int) -> Iterator[tuple[_Batch, _Told]]:
         return
     # Not by fork: this process may run threads of torch or OpenCV.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_interrupts) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        with _interrupts_ignored():
+            made = pool.map(_make, batches)  # starts all processes
         try:
-            yield from zip(batches, pool.map(_make, batches), strict=True)
+            yield from zip(batches, made, strict=True)
         except BrokenProcessPool as error:
             raise OSError(
                 "Every process has to live to the end, but one of the "
@@ -146,8 +149,17 @@ def _made(batches: list[_Batch], jobs: int) -> Iterator[tuple[_Batch, _Told]]:
             ) from error
 
 
-def _leave_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked answers them
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Let processes that start now ignore Ctrl-C for good: who started them answers it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may, and only it is interrupted
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _make(batch: _Batch) -> _Told:
