@@ -1,0 +1,83 @@
+"""The tool as a user starts it; what is inside is tested in tests/inference."""
+
+import json
+import sys
+from pathlib import Path
+
+import cv2
+import pytest
+
+from swin_mm.data import render_scene
+
+CONFIG = "configs/mask_rcnn_swin_t.py"
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("my photos")
+    cv2.imwrite(str(folder / "1.jpg"), render_scene(0, 0, size=(64, 48)).image)
+    (folder / "2.jpg").write_text("no picture")
+    return folder
+
+
+def test_a_training_leaves_what_infer_takes(start, trained, photos, tmp_path):
+    out = tmp_path / "what was found"
+    words = [str(trained.config), str(trained.checkpoint), str(photos / "1.jpg"), "--out", str(out)]
+    ended = start(sys.executable, "tools/infer.py", *words, "--score-thr", "0")
+    assert ended.code == 0, ended.err
+    assert "Device: " in ended.out
+    assert "Predicted on 1 of 1 pictures" in ended.out
+    assert "1/1" in ended.err
+    assert (out / "overlays/1.png").is_file()
+    assert all(
+        entry["image_id"] == 1 for entry in json.loads((out / "predictions.json").read_text())
+    )
+
+
+def test_a_broken_picture_is_told_by_exit_code_1(call, trained, photos, tmp_path):
+    words = [str(trained.config), str(trained.checkpoint), str(photos), "--out", str(tmp_path)]
+    ended = call("infer.py", *words)
+    assert ended.code == 1
+    assert f"1 skipped:\n  {photos}/2.jpg is not a picture" in ended.err
+    assert (tmp_path / "overlays/1.png").is_file()
+
+
+@pytest.mark.parametrize(
+    ("place", "word", "message"),
+    [
+        (0, "configs/mask_rcnn_swin_x.py", "did you mean configs/mask_rcnn_swin_t.py"),
+        (1, "nowhere.pth", "no such checkpoint: nowhere.pth"),
+        (2, "nowhere.jpg", "no picture nowhere.jpg"),
+    ],
+)
+def test_what_is_missing_is_one_message_and_exit_code_2(
+    call, photos, tmp_path, place, word, message
+):
+    words = [CONFIG, "iter_2.pth", str(photos / "1.jpg")]
+    words[place] = word
+    ended = call("infer.py", *words, "--out", str(tmp_path / "out"))
+    assert ended.code == 2
+    assert message in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--device", "gpu"), "--device gpu cannot be used here"),
+        (("--cfg-options", "model.rpnhead.x=1"), "did you mean rpn_head"),
+        (("--score", "1"), "unknown option --score; did you mean --score-thr"),
+    ],
+)
+def test_a_wrong_option_is_one_message_and_exit_code_2(call, photos, tmp_path, options, message):
+    words = [CONFIG, "iter_2.pth", str(photos / "1.jpg"), "--out", str(tmp_path / "out")]
+    ended = call("infer.py", *words, *options)
+    assert ended.code == 2
+    assert message in ended.err
+
+
+def test_older_results_are_not_overwritten_unasked(call, photos, tmp_path):
+    (tmp_path / "predictions.json").write_text("[]")
+    ended = call("infer.py", CONFIG, "iter_2.pth", str(photos / "1.jpg"), "--out", str(tmp_path))
+    assert ended.code == 2
+    assert "--force" in ended.err

@@ -1,0 +1,76 @@
+"""Predict on pictures: overlays, label pictures, predictions in COCO's results format.
+
+python tools/infer.py configs/mask_rcnn_swin_t.py CHECKPOINT street.jpg --out found
+python tools/infer.py configs/upernet_swin_t.py CHECKPOINT my_photos --out found
+"""
+
+import sys
+
+import torch
+from mmengine.config import Config
+
+from swin_mm.checkpoints import CheckpointError
+from swin_mm.engine import ToolParser, UsageError, run_tool
+from swin_mm.engine.channels import match_channels
+from swin_mm.engine.config import import_host, read_config
+from swin_mm.engine.launch import Device, choose_device, needs_operators, use_device
+from swin_mm.engine.notes import Notes
+from swin_mm.engine.options import ConfigOption, merge_options
+from swin_mm.inference import InferenceError, Predictor, find_pictures, infer, require_room
+
+
+def main() -> None:
+    """Parse the command line and predict."""
+    parser = ToolParser(__doc__)
+    parser.add_argument("config", help="a config file")
+    parser.add_argument("checkpoint", help="a file or URL")
+    parser.add_argument(
+        "pictures", metavar="PICTURE", nargs="+", help="a file, or a folder of them"
+    )
+    parser.add_argument("--out", metavar="DIR", required=True, help="where the results go")
+    parser.add_argument(
+        "--score-thr", type=float, metavar="S", help="draw only instances surer than this (0.3)"
+    )
+    parser.add_argument("--device", help="cpu, cuda, cuda:1 (default: a GPU where it can be used)")
+    parser.add_argument("--cfg-options", dest="options", nargs="+", action=ConfigOption,
+                        metavar="KEY=VALUE", help="settings of the config")  # fmt: skip
+    parser.add_argument("--force", action="store_true", help="replace older results of these names")
+    args = parser.parse_args()
+    try:
+        pictures = find_pictures(args.pictures)
+        require_room(args.out, force=args.force)
+        cfg, device = configure(args.config, args.options or {}, args.device)
+        predictor = Predictor.load(cfg, args.checkpoint, device=device)
+        outcome = infer(predictor, pictures, out=args.out, score_threshold=args.score_thr)
+    except (InferenceError, CheckpointError) as error:
+        raise UsageError(str(error)) from error
+    print(f"\nPredicted on {outcome.done} of {len(pictures)} pictures.")
+    for what, path in outcome.written.items():
+        print(f"  {what:<14} {path}")
+    if outcome.skipped:
+        lines = [f"{len(outcome.skipped)} skipped:", *outcome.skipped]
+        print("\n  ".join(lines), file=sys.stderr)
+        sys.exit(1)
+
+
+def configure(path: str, options: dict, asked: str | None) -> tuple[Config, str]:
+    """Read a config and say where it will run."""
+    notes = Notes()
+    cfg = read_config(path)
+    merge_options(cfg, options, notes)
+    import_host(cfg)
+    device = choose_device(needs_operators(cfg))
+    if asked is not None:
+        try:
+            torch.empty(0, device=asked)
+        except (RuntimeError, AssertionError) as error:
+            first = str(error).partition("\n")[0]
+            raise UsageError(f"--device {asked} cannot be used here: {first}") from error
+        device = Device(asked, "as asked")
+    use_device(device, cfg, notes)
+    match_channels(cfg, options, notes)
+    return cfg, device.name
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))
