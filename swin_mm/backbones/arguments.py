@@ -69,7 +69,7 @@ def as_pair(value: int | Sequence[int], name: str) -> tuple[int, int]:
     Raises:
         ValueError: if it is neither, or not positive whole numbers.
     """
-    pair = (value, value) if isinstance(value, int) else tuple(value)
+    pair = tuple(value) if isinstance(value, Sequence) else (value, value)
     if len(pair) == 1:
         pair *= 2
     if len(pair) != 2 or any(not isinstance(side, int) or side < 1 for side in pair):
@@ -91,7 +91,7 @@ def windows_by_stage(value: WindowSize, num_stages: int) -> list[tuple[int, int]
     Raises:
         ValueError: if it is none of these.
     """
-    is_one = isinstance(value, int) or (
+    is_one = not isinstance(value, Sequence) or (
         len(value) <= 2 and all(isinstance(side, int) for side in value)
     )
     if is_one:

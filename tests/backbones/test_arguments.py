@@ -1,0 +1,71 @@
+import warnings
+
+import pytest
+
+from swin_mm import SwinTransformer
+from swin_mm.backbones.arguments import as_pair, windows_by_stage
+
+NARROW = {"depths": (1, 1, 1, 1), "num_heads": (1, 2, 2, 4)}
+
+
+def test_the_official_repositories_names_are_understood_with_a_note():
+    with pytest.warns(DeprecationWarning, match="'embed_dim' .* 'embed_dims'"):
+        model = SwinTransformer(**NARROW, embed_dim=8)
+    assert model.num_features[0] == 8
+    with pytest.warns(DeprecationWarning, match="'in_chans'"):
+        assert SwinTransformer(
+            **NARROW, embed_dims=8, in_chans=4
+        ).patch_embed.projection.in_channels
+    with pytest.warns(DeprecationWarning, match="'ape'"):
+        assert SwinTransformer(**NARROW, embed_dims=8, ape=True).absolute_pos_embed is not None
+    with pytest.warns(DeprecationWarning, match="'use_checkpoint'"):
+        model = SwinTransformer(**NARROW, embed_dims=8, use_checkpoint=True)
+    assert model.stages[0].blocks[0].with_cp
+
+
+def test_one_argument_by_two_names_is_refused():
+    with pytest.raises(TypeError, match="got 'embed_dims' twice, once as 'embed_dim'"):
+        SwinTransformer(**NARROW, embed_dims=8, embed_dim=16)
+    with pytest.raises(TypeError, match="twice"):
+        SwinTransformer(**NARROW, embed_dim=16, embed_dims=8)
+
+
+def test_a_misspelt_argument_gets_the_near_names():
+    with pytest.raises(TypeError, match=r"no argument 'window_sise'; did you mean window_size\?"):
+        SwinTransformer(window_sise=7)
+
+
+def test_an_unheard_argument_gets_all_names():
+    with pytest.raises(TypeError, match=r"it has variant, .*init_cfg"):
+        SwinTransformer(qqq=7)
+
+
+@pytest.mark.parametrize("name", ["depth", "norm_eval", "style"])
+def test_a_resnets_inherited_argument_gets_the_cure(name):
+    with pytest.raises(TypeError, match=r"a ResNet's.*_delete_=True"):
+        SwinTransformer(**{name: 50})
+
+
+def test_our_own_names_raise_no_note():
+    with warnings.catch_warnings(action="error"):
+        SwinTransformer(**NARROW, embed_dims=8)
+
+
+def test_one_window_serves_all_stages_or_each_has_its_own():
+    assert windows_by_stage(7, 3) == [(7, 7)] * 3
+    assert windows_by_stage((7, 14), 3) == [(7, 14)] * 3
+    assert windows_by_stage([7, (7, 14), 2], 3) == [(7, 7), (7, 14), (2, 2)]
+    assert windows_by_stage((7, 14), 2) == [(7, 14)] * 2  # two numbers: height and width
+    assert windows_by_stage([(7, 7), (14, 14)], 2) == [(7, 7), (14, 14)]
+
+
+@pytest.mark.parametrize("window", [(7, 7, 7), [(7, 7), (7, 7)], 0, (7, 0), 7.5, "7"])
+def test_other_windows_are_refused(window):
+    with pytest.raises(ValueError, match="window_size"):
+        windows_by_stage(window, 4)
+
+
+def test_a_pair_is_one_number_or_two():
+    assert as_pair(3, "x") == as_pair([3], "x") == (3, 3)
+    with pytest.raises(ValueError, match=r"x must be a whole number >= 1, .* got \(1, 2, 3\)"):
+        as_pair((1, 2, 3), "x")

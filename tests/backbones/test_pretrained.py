@@ -1,0 +1,74 @@
+import pytest
+import torch
+from mmengine.config import ConfigDict
+from mmengine.model.weight_init import PretrainedInit
+from random_weights import randomise
+
+from swin_mm import SwinTransformer
+from swin_mm.backbones.pretrained import split_init_cfg
+
+NARROW = {"embed_dims": 8, "depths": (2, 1), "num_heads": (1, 2), "strides": (4, 2)}
+NARROW |= {"out_indices": (0, 1)}
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    """A file of another network's weights."""
+    model = randomise(SwinTransformer(**NARROW))
+    torch.save({"state_dict": model.state_dict()}, tmp_path / "other.pth")
+    return str(tmp_path / "other.pth"), model
+
+
+@pytest.mark.parametrize("kind", ["Pretrained", PretrainedInit])
+def test_init_cfg_reads_a_checkpoint(checkpoint, kind):
+    path, other = checkpoint
+    model = SwinTransformer(**NARROW, init_cfg=ConfigDict(type=kind, checkpoint=path))
+    model.init_weights()
+    x = torch.randn(1, 3, 40, 40)
+    assert torch.equal(model.eval()(x)[1], other.eval()(x)[1])
+
+
+def test_pretrained_does_the_same_with_a_note(checkpoint):
+    path, other = checkpoint
+    with pytest.warns(DeprecationWarning, match="say init_cfg="):
+        model = SwinTransformer(**NARROW, pretrained=path)
+    model.init_weights()
+    assert torch.equal(model.norm1.weight, other.norm1.weight)
+
+
+def test_weights_for_a_part_go_on_top_of_other_initialisations(checkpoint):
+    path, other = checkpoint
+    cfgs = [
+        {"type": "Pretrained", "checkpoint": path},
+        {"type": "Constant", "layer": "Linear", "val": 3.0},
+    ]
+    model = SwinTransformer(**NARROW, init_cfg=cfgs)
+    model.init_weights()
+    assert torch.equal(model.norm1.weight, other.norm1.weight)
+    weight = model.stages[0].blocks[0].attn.w_msa.qkv.weight
+    assert torch.equal(weight, other.stages[0].blocks[0].attn.w_msa.qkv.weight)
+
+
+def test_both_names_at_once_are_refused():
+    with pytest.raises(ValueError, match="either init_cfg or pretrained"):
+        SwinTransformer(
+            **NARROW, pretrained="a", init_cfg={"type": "Pretrained", "checkpoint": "b"}
+        )
+
+
+def test_convert_weights_is_accepted_with_one_note():
+    with pytest.warns(DeprecationWarning, match="convert_weights is not needed") as notes:
+        SwinTransformer(**NARROW, convert_weights=True)
+    assert len(notes) == 1
+
+
+def test_a_checkpoint_must_be_named():
+    with pytest.raises(ValueError, match="must name a file or URL"):
+        split_init_cfg({"type": "Pretrained"})
+
+
+def test_starting_from_scratch_is_said(monkeypatch):
+    said = []
+    monkeypatch.setattr("swin_mm.backbones.swin.print_log", lambda text, **_: said.append(text))
+    SwinTransformer(**NARROW).init_weights()
+    assert said == ["SwinTransformer has no pretrained weights: it starts from scratch"]

@@ -1,0 +1,48 @@
+import itertools
+from functools import partial
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from swin_mm.layers import PatchEmbed, PatchMerging
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 9), (8, 4)])
+def test_pictures_are_padded_to_whole_patches(size):
+    embed = PatchEmbed(2, 6, patch_size=(4, 2), norm=None)
+    x = torch.randn(1, 2, *size)
+    padded = torch.zeros(1, 2, -(-size[0] // 4) * 4, -(-size[1] // 2) * 2)
+    padded[..., : size[0], : size[1]] = x
+    tokens = embed(x)
+    assert tokens.shape == (1, padded.shape[2] // 4, padded.shape[3] // 2, 6)
+    assert torch.equal(tokens, embed(padded))
+
+
+def test_patches_are_normed_where_asked():
+    embed = PatchEmbed(
+        3, 6, patch_size=(4, 4), norm=partial(nn.LayerNorm, elementwise_affine=False)
+    )
+    tokens = embed(torch.randn(1, 3, 8, 8))
+    torch.testing.assert_close(tokens.mean(-1), torch.zeros(1, 2, 2), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("size", list(itertools.product((1, 2, 5, 6), (1, 3, 4))))
+def test_merging_is_unfold_and_a_linear_layer(size, stride):
+    merging = PatchMerging(3, 5, stride=stride, norm=nn.LayerNorm)
+    nn.init.normal_(merging.norm.weight)
+    x = torch.randn(2, *size, 3)
+    rows, columns = (-(-side // stride) for side in size)
+    padded = F.pad(x, (0, 0, 0, stride + 1, 0, stride + 1))  # ample
+    patches = F.unfold(padded.permute(0, 3, 1, 2), 2, stride=stride)
+    count = (padded.shape[2] - 2) // stride + 1
+    patches = patches.transpose(1, 2).unflatten(1, (-1, count))[:, :rows, :columns]
+    expected = merging.reduction(merging.norm(patches))
+    torch.testing.assert_close(merging(x), expected)
+
+
+def test_a_merged_token_halves_sides_rounding_up():
+    merging = PatchMerging(3, 6, stride=2, norm=None)
+    assert merging(torch.zeros(1, 5, 8, 3)).shape == (1, 3, 4, 6)

@@ -1,0 +1,54 @@
+import pytest
+import torch
+
+from swin_mm import RelativePositionBias
+
+
+def test_the_bias_plugged_into_scores_is_the_definition():
+    bias = RelativePositionBias((2, 3), num_heads=4)
+    scores = torch.randn(5, 4, 6, 6)
+    added = bias(scores) - scores
+    table = bias.relative_position_bias_table.view(3, 5, 4)
+    for query, key in ((0, 0), (0, 5), (4, 2), (5, 1)):
+        (i, j), (k, m) = divmod(query, 3), divmod(key, 3)
+        expected = table[i - k + 1, j - m + 2].expand(5, 4)
+        torch.testing.assert_close(added[:, :, query, key], expected)
+
+
+def test_pairs_at_the_same_offset_share_a_bias():
+    bias = RelativePositionBias((7, 7), num_heads=8).bias()
+    assert torch.equal(bias[:, 0, 8], bias[:, 16, 24])  # one down, one across
+
+
+def test_scores_keep_their_dtype():
+    bias = RelativePositionBias((2, 2), num_heads=1)
+    assert bias(torch.zeros(1, 1, 4, 4, dtype=torch.bfloat16)).dtype == torch.bfloat16
+
+
+def test_scores_of_another_window_are_refused_with_both_shapes():
+    bias = RelativePositionBias((7, 7), num_heads=8)
+    with pytest.raises(ValueError, match=r"\(8, 49, 49\) for a window of 7 x 7.*\(1, 8, 64, 64\)"):
+        bias(torch.zeros(1, 8, 64, 64))
+
+
+def test_a_fresh_table_is_drawn_with_std_0_02():
+    table = RelativePositionBias((16, 16), num_heads=32).relative_position_bias_table
+    assert table.std().item() == pytest.approx(0.02, rel=0.05)
+
+
+def test_a_checkpoint_loads_with_any_index_or_none():
+    bias, other = (RelativePositionBias((3, 3), num_heads=2) for _ in range(2))
+    state = other.state_dict()
+    own = bias.relative_position_index.clone()
+    bias.load_state_dict({**state, "relative_position_index": own + 1})
+    assert torch.equal(bias.relative_position_index, own)
+    del state["relative_position_index"]
+    bias.load_state_dict(state)
+    assert torch.equal(bias.relative_position_bias_table, other.relative_position_bias_table)
+
+
+def test_the_table_learns():
+    bias = RelativePositionBias((2, 2), num_heads=3)
+    bias(torch.zeros(6, 3, 4, 4)).sum().backward()
+    # Offset (0, 0) is met by 4 pairs in each of 6 windows.
+    assert bias.relative_position_bias_table.grad[4].tolist() == [24.0] * 3
