@@ -50,11 +50,11 @@ def anatomy_of(tensors: Mapping[str, Tensor]) -> Anatomy:
         if found := _BLOCK.match(name):
             stage, block = map(int, found.groups())
             depths[stage] = max(block + 1, depths.get(stage, 0))
-        if found := _TABLE.fullmatch(name):
+        if (found := _TABLE.fullmatch(name)) and tensor.dim() == 2:
             heads[int(found[1])] = tensor.shape[-1]
     patches = tensors.get("patch_embed.projection.weight")
     return Anatomy(
-        embed_dims=None if patches is None else patches.shape[0],
+        embed_dims=patches.shape[0] if patches is not None and patches.dim() == 4 else None,
         depths=tuple(depths.get(stage, 0) for stage in range(max(depths, default=-1) + 1)),
         num_heads=heads,
     )

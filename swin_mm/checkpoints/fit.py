@@ -106,8 +106,13 @@ def resize_to_fit(
         CheckpointError: if the window of a bias table cannot be told.
     """
     given = source[name]
-    if name.endswith(TABLE) and given.shape[1:] == wanted.shape[1:]:
-        window = resize.window_of(given, source.get(name.removesuffix(TABLE) + INDEX))
+    if given.dim() != wanted.dim() and name != "absolute_pos_embed":
+        return None
+    if name.endswith(TABLE) and given.shape[1] == wanted.shape[1]:
+        try:
+            window = resize.window_of(given, source.get(name.removesuffix(TABLE) + INDEX))
+        except CheckpointError as error:
+            raise CheckpointError(f"{name}: {error}") from error
         target = _window_of_module(name, model, wanted)
         how = f"window {_times(window)} -> {_times(target)}"
         return resize.resize_bias_table(given, window, target), how
@@ -139,6 +144,8 @@ def _window_of_module(name: str, model: nn.Module, table: Tensor) -> tuple[int, 
 
 
 def _fit_embedding(given: Tensor, model: nn.Module, wanted: Tensor) -> tuple[Tensor, str] | None:
+    if given.dim() not in (3, 4):
+        return None
     embedding, grid = resize.flatten_position_embedding(given)
     target = getattr(model, "pretrain_grid", None)
     if target is None:

@@ -102,7 +102,7 @@ def to_layout(tensors: Mapping[str, Tensor], layout: str) -> dict[str, Tensor]:
 def _apply(row: Row, tensor: Tensor, key: str) -> Tensor:
     try:
         return row.tensor.to_ours(tensor)
-    except RuntimeError as error:
+    except (RuntimeError, IndexError) as error:
         raise CheckpointError(
             f"{key} must hold 4 C merged channels in its last dimension, it is "
             f"{tuple(tensor.shape)}. The file is damaged or not of the layout it is named like"

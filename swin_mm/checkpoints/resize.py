@@ -43,7 +43,7 @@ def window_of(table: Tensor, index: Tensor | None) -> tuple[int, int]:
         windows = [
             window
             for window in windows
-            if index.shape[0] == math.prod(window)
+            if index.shape == (math.prod(window),) * 2
             and torch.equal(index.cpu(), relative_position_index(window))
         ]
     square = [window for window in windows if window[0] == window[1]]

@@ -39,7 +39,7 @@ def test_tables_of_one_shape_but_other_windows_are_told_apart(build):
 def test_an_oblong_table_without_its_index_is_refused(build):
     state = build(window_size=(2, 4)).state_dict()
     state = {name: tensor for name, tensor in state.items() if not name.endswith("_index")}
-    with pytest.raises(CheckpointError, match=r"fits .*2x4"):
+    with pytest.raises(CheckpointError, match=rf"{TABLE}: .*fits .*2x4"):
         load_pretrained(build(), state)
 
 

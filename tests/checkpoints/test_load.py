@@ -131,6 +131,35 @@ def test_a_merging_of_odd_length_is_one_error(build, as_microsoft):
         load_pretrained(build(), broken)
 
 
+@pytest.mark.parametrize(
+    "shape", [(), (0,), (5,), (1, 1), (2, 3, 4), (1, 2, 3, 4), (1, 1, 1, 1, 1)]
+)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "absolute_pos_embed",
+        "patch_embed.proj.weight",
+        "layers.0.blocks.0.attn.relative_position_bias_table",
+        "layers.0.blocks.0.mlp.fc1.weight",
+        "layers.0.downsample.reduction.weight",
+        "layers.0.downsample.norm.bias",
+    ],
+)
+def test_a_tensor_of_any_odd_shape_is_one_error(build, as_microsoft, name, shape):
+    model = build(use_abs_pos_embed=True, pretrain_img_size=16)
+    file = {**as_microsoft(model), name: torch.ones(shape)}
+    with pytest.raises(CheckpointError):
+        load_pretrained(model, file)
+
+
+@pytest.mark.parametrize("shape", [(), (9,), (0, 0), (9, 8), (9, 9, 9)])
+def test_an_index_of_any_odd_shape_is_one_error(build, shape):
+    state = build().state_dict()
+    state["stages.0.blocks.0.attn.w_msa.relative_position_index"] = torch.ones(shape).long()
+    with pytest.raises(CheckpointError, match="fits no window"):
+        load_pretrained(build(window_size=4), state)
+
+
 def test_whole_numbers_are_no_weights(build):
     state = build().state_dict()
     state["norm0.weight"] = state["norm0.weight"].to(torch.int8)
