@@ -49,7 +49,10 @@ def runner(work_dir: Path, model: nn.Module | None = None, **more: object) -> Qu
             "sampler": {"type": "DefaultSampler", "shuffle": False},
         },
         train_cfg={"by_epoch": False, "max_iters": 2},
-        optim_wrapper={"optimizer": {"type": "SGD", "lr": 0.1}},
+        optim_wrapper={
+            "optimizer": {"type": "SGD", "lr": 0.1, "weight_decay": 0.1},
+            "paramwise_cfg": {"custom_keys": {"bias": {"decay_mult": 0.0}}},
+        },
         default_hooks={"checkpoint": {"type": "CheckpointHook", "by_epoch": False, "interval": 1}},
         cfg=Config({"experiment_name": work_dir.name}),
         experiment_name=work_dir.name,
@@ -89,9 +92,10 @@ def test_the_preamble_goes_to_the_log_and_not_to_the_screen(
     one.train()
     printed = capsys.readouterr().out
     (log,) = tmp_path.glob("*/*.log")
-    assert "System environment" in log.read_text()
-    assert "System environment" not in printed
-    assert "SGD: 2 tensors, 2 of them without decay" in printed
+    for preamble in ("System environment", "paramwise_options"):
+        assert preamble in log.read_text()
+        assert preamble not in printed
+    assert "SGD: 2 tensors, 1 of them without decay" in printed
 
 
 def test_weights_that_must_fit_and_do_not_are_an_error(tmp_path: Path) -> None:
