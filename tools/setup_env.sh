@@ -14,7 +14,7 @@ py=$venv/bin/python
 stamp=$venv/set-up-for
 constraints=requirements/constraints.txt
 
-say() { printf 'set-up: %s\n' "$*"; }
+say() { printf 'set-up %d:%02d  %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
 die() {
   printf 'set-up failed: %s\n' "$*" >&2
   exit 1
@@ -181,4 +181,4 @@ pip install --no-build-isolation --no-deps -e . || die "pip could not install sw
 problems=$(pip check) || die "the installed versions contradict each other: $problems"
 
 printf '%s\n' "$wanted" >"$stamp"
-say "done in $((SECONDS / 60)) min $((SECONDS % 60)) s"
+say "done"
