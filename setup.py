@@ -28,7 +28,7 @@ setup(
     python_requires=">=3.10",
     # MMEngine and its kin are extras: two distributions provide them under the same import names,
     # and whoever has one must not be given the other.
-    install_requires=["torch>=2.4", "numpy>=1.24"],
+    install_requires=["torch>=2.6", "numpy>=1.24"],
     extras_require={
         "onedl": [
             "onedl-mmengine>=0.10.12,<0.11",

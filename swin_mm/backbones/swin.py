@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import logging
 import math
@@ -187,7 +188,8 @@ class SwinTransformer(BaseModule):
         for stage in self.out_indices:
             self.add_module(f"norm{stage}", norm(self.num_features[stage]))
 
-        self.register_load_state_dict_pre_hook(adapt_on_load)
+        say = functools.partial(print_log, logger="current")
+        self.register_load_state_dict_pre_hook(functools.partial(adapt_on_load, log=say))
         self._draw_weights()
         self._freeze_stages()
 
@@ -232,8 +234,10 @@ class SwinTransformer(BaseModule):
         if others:
             initialize(self, others)
         for cfg in pretrained:
-            report = load_pretrained(self, cfg["checkpoint"])
-            print_log(str(report), logger="current")
+            report = load_pretrained(self, cfg["checkpoint"], prefix=cfg.get("prefix"))
+            is_odd = report.missing or report.surprises
+            level = logging.WARNING if is_odd else logging.INFO
+            print_log(f"{cfg['checkpoint']}: {report}", logger="current", level=level)
         if not pretrained:
             note = "SwinTransformer has no pretrained weights: it starts from scratch"
             print_log(note, logger="current", level=logging.WARNING)

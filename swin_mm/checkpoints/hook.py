@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from swin_mm.checkpoints.errors import CheckpointError
 from swin_mm.checkpoints.fit import is_ready, resize_to_fit
-from swin_mm.checkpoints.load import adapt_state_dict
+from swin_mm.checkpoints.load import adapt_state_dict, serves_no_output
 
 _logger = logging.getLogger(__name__)
 
@@ -76,15 +76,17 @@ def _mend(
 ) -> list[str]:
     """Bring tensors of our own names to other windows, pictures or channels, nothing else.
 
-    What no rule covers is left as it is, for ``load_state_dict`` to report. Index buffers are left
-    to their own modules.
+    What serves stages or outputs that this backbone was not asked for is dropped. What no rule
+    covers is left as it is, for ``load_state_dict`` to report. Index buffers are left to their own
+    modules.
 
     Returns:
         What was done, for each tensor that was resized.
     """
     changes = []
     for name in under:
-        if name.endswith(".attn_mask"):
+        is_extra = name not in own and serves_no_output(name, module)
+        if is_extra or name.endswith(".attn_mask"):
             del state_dict[prefix + name]
         elif name in own and not is_ready(name, under, own):
             resized = resize_to_fit(name, under, module, own[name])

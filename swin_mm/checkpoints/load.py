@@ -93,7 +93,6 @@ def adapt_state_dict(
 
 def _left_behind(renamed: Renamed, fitted: Fitted, model: nn.Module) -> list[Dropped]:
     """Say of each tensor that the model does not take why, and whether that is as it should be."""
-    last = len(anatomy_of(model.state_dict()).depths) - 1
     dropped = [
         Dropped(key, "the model makes its own", expected=True)
         for name, key in renamed.keys.items()
@@ -102,12 +101,27 @@ def _left_behind(renamed: Renamed, fitted: Fitted, model: nn.Module) -> list[Dro
     for name in fitted.left:
         if name.endswith(INDEX):
             continue
-        stage = _STAGE.fullmatch(name)
-        beyond = stage and (int(stage[1]) > last or (stage[2] and int(stage[1]) == last))
-        if beyond or _OUTPUT_NORM.fullmatch(name):
+        if serves_no_output(name, model):
             dropped.append(Dropped(renamed.keys[name], "no output needs it", expected=True))
             continue
         arguments = argument_for(name)
         why = f"the model has none, see {arguments}" if arguments else "the model has none"
         dropped.append(Dropped(renamed.keys[name], why, expected=False))
     return dropped
+
+
+def serves_no_output(name: str, model: nn.Module) -> bool:
+    """Whether a tensor that a backbone has no place for belongs to outputs it was not asked for.
+
+    Args:
+        name: ours.
+        model: builds its stages up to the last of its ``out_indices``; ``num_features`` has a
+            number for each stage that it would have in all.
+    """
+    if _OUTPUT_NORM.fullmatch(name):
+        return True
+    stage = _STAGE.fullmatch(name)
+    if stage is None or int(stage[1]) >= len(model.num_features):
+        return False
+    last = len(model.stages) - 1
+    return int(stage[1]) > last or bool(stage[2] and int(stage[1]) == last)

@@ -157,3 +157,16 @@ def test_a_copy_of_a_model_loads_into_itself(build, as_microsoft, same_tensors):
     twin.load_state_dict(as_microsoft(source))
     assert same_tensors(model.state_dict(), before) == []
     assert same_tensors(twin.state_dict(), before) != []
+
+
+def test_stages_and_norms_of_outputs_not_asked_for_are_dropped(build, same_tensors):
+    whole, part = build(seed=1), build(seed=2, out_indices=(0, 1))
+    part.load_state_dict(whole.state_dict(), strict=True)
+    own = {name: whole.state_dict()[name] for name in part.state_dict()}
+    assert same_tensors(part.state_dict(), own) == []
+
+
+def test_what_no_rule_covers_is_still_reported(build):
+    model = build()
+    with pytest.raises(RuntimeError, match=r"stages\.0\.blocks\.0\.extra"):
+        model.load_state_dict({**model.state_dict(), "stages.0.blocks.0.extra": torch.ones(1)})
