@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PINNED = (ROOT / "requirements" / "openmmlab.txt").read_text()
 MMCV = re.search(r"^onedl-mmcv==(\S+)", PINNED, re.M)[1]
+REAL = shlex.quote(sys.executable)
 WHEEL = f"onedl_mmcv-{MMCV}-cp311-cp311-linux_x86_64.whl"
 
 # Stands for python3 and for .venv/bin/python: makes virtual environments that are copies of
@@ -25,14 +27,14 @@ case "$*" in
   note "compile MAX_JOBS=${{MAX_JOBS:-}}"
   [[ -z ${{COMPILER_FAILS:-}} ]] || {{ echo 'a.cpp: error: no luck'; exit 1; }}
   while [[ $1 != -w ]]; do shift; done
-  {sys.executable} -c 'import sys, zipfile
+  {REAL} -c 'import sys, zipfile
 zipfile.ZipFile(sys.argv[1], "w").writestr("mmcv/_ext.so", "x")' "$2/{WHEEL}" ;;
 *'-m pip'*) asked="$*"; note "pip ${{asked#*-qq }}" ;;
 'tools/mmcv_ops.py plan'*) printf 'a-key\\nthe CPU (a test)\\n' ;;
 'tools/mmcv_ops.py check') [[ ! -e $NOTES.unusable ]] || {{ rm "$NOTES.unusable"; exit 1; }} ;;
 *'import sys, cv2'*) ;;
-*_base_executable*) {sys.executable} "$@" >/dev/null && echo "$0" ;;
-*) exec {sys.executable} "$@" ;;
+*_base_executable*) {REAL} "$@" >/dev/null && echo "$0" ;;
+*) exec {REAL} "$@" ;;
 esac
 """
 
