@@ -62,8 +62,8 @@ make_venv() {
 }
 
 cache_folder() {
-  local user=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
-  printf '%s/wheels/%s' "${SWIN_MM_CACHE:-${user:-/nonexistent}/swin_mm}" "$1"
+  local home=${HOME:-~} # which bash knows where HOME is not set
+  printf '%s/wheels/%s' "${SWIN_MM_CACHE:-${XDG_CACHE_HOME:-$home/.cache}/swin_mm}" "$1"
 }
 
 compile_jobs() {
