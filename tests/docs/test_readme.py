@@ -1,0 +1,65 @@
+"""What the README shows is what happens."""
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.M | re.S)
+
+
+def test_the_first_lines_print_what_stands_below_them():
+    (code,) = blocks("python")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, {})
+    assert printed.getvalue() == blocks("")[0]
+
+
+def test_every_file_that_is_named_exists(root):
+    named = re.findall(r"\]\(([\w./]+)\)", README)
+    named += re.findall(r"`((?:configs|tests|tools|docs)/[\w./]+)`", README)
+    named += re.findall(r"(?:configs|tools)/\w+\.py", README)
+    assert len(named) > 12
+    assert [name for name in named if not (root / name).exists()] == []
+
+
+def test_every_target_of_make_exists(root):
+    targets = set(re.findall(r"^make ([a-z-]+)", README, re.M))
+    assert targets == {"train", "test"}
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    assert all(re.search(rf"^{target}:", makefile, re.M) for target in targets)
+
+
+@pytest.mark.parametrize("tool", ["train", "test", "infer", "make_scenes"])
+def test_every_option_shown_is_the_tools(root, tool):
+    command = [sys.executable, root / f"tools/{tool}.py", "--help"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    lines = [line for line in README.splitlines() if f"tools/{tool}.py" in line]
+    shown = {option for line in lines for option in re.findall(r"(?<= )--[\w-]+", line)}
+    launchers = {"--nproc-per-node", "--ntasks", "--ntasks-per-node", "--gres"}
+    assert [option for option in shown - launchers if option not in told] == []
+
+
+def test_the_published_figures_are_those_of_the_configs(root):
+    rows = re.findall(r"\| `(configs/\w+\.py)` \|[^|]*\| ([^|]*) \|", README)
+    assert len(rows) == 3
+    for config, figures in rows:
+        docstring = (root / config).read_text(encoding="utf-8").split('"""')[1]
+        for figure in re.findall(r"\d+\.\d+", figures):
+            assert figure in docstring, (config, figure)
+
+
+def test_tested_versions_are_the_pinned_ones(root):
+    pins = "\n".join(path.read_text() for path in (root / "requirements").glob("*.txt"))
+    for name, version in re.findall(r"^\| (torch|onedl-\w+) \| ([\d.]+)", README, re.M):
+        assert f"{name}=={version}" in pins
