@@ -75,7 +75,9 @@ def _places(root: str, old: str) -> Iterator[str]:
 
 
 def _missing(dataset: dict, root: str) -> str:
-    """Say which file of a data set is not there, or nothing."""
+    """Say which file of a data set is not there, or nothing; object stores are not asked."""
+    if "://" in root:
+        return ""
     if dataset.get("ann_file"):
         path = os.path.join(root, dataset["ann_file"])
         if not os.path.isfile(path):

@@ -112,15 +112,12 @@ def use_device(device: Device, cfg: Config, notes: Notes) -> None:
 _SYNC_NORMS = ("SyncBN", "MMSyncBN", "SyncBatchNorm", "NaiveSyncBN")
 
 
-def start_processes(launcher: str, device: Device, cfg: Config) -> None:
-    """Join the processes of a launcher; on the CPU by gloo, where MMEngine would ask for CUDA.
-
-    On a GPU MMEngine does it, and here its variables are only checked.
+def take_place(launcher: str) -> None:
+    """Write this process's place among a launcher's into the variables that torch reads.
 
     Raises:
         UsageError: if the launcher's variables are not set, or are set and no launcher was named.
     """
-    cfg.launcher = launcher
     if launcher == "none":
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise UsageError(
@@ -136,7 +133,15 @@ def start_processes(launcher: str, device: Device, cfg: Config) -> None:
         MASTER_ADDR=place.address,
         MASTER_PORT=place.port,
     )
-    if device.name != "cpu":
+
+
+def start_processes(launcher: str, device: Device, cfg: Config) -> None:
+    """On the CPU, join the processes of a launcher by gloo: MMEngine would ask for CUDA.
+
+    On a GPU MMEngine joins them.
+    """
+    cfg.launcher = launcher
+    if launcher == "none" or device.name != "cpu":
         return
     distributed.init_process_group("gloo")
     cfg.model_wrapper_cfg = {

@@ -42,11 +42,23 @@ class RunRecord(Hook):
         self.curve = curve
         self.metrics: dict[str, float] | None = None
         self._began = time.monotonic()
+        self._first = self._last = 0
 
     @property
     def seconds(self) -> float:
         """Time since the record began, s."""
         return time.monotonic() - self._began
+
+    @property
+    def span(self) -> str:
+        """Which iterations were trained."""
+        if self._first:
+            return f"iterations {self._first + 1} to {self._last}"
+        return f"{self._last} iteration{'s' * (self._last != 1)}"
+
+    def before_train(self, runner: Runner) -> None:
+        """Remember where a resumed training begins."""
+        self._first = runner.iter
 
     def after_val_epoch(self, runner: Runner, metrics: Mapping | None = None) -> None:
         """Keep the metrics, and draw the loss so far."""
@@ -59,6 +71,7 @@ class RunRecord(Hook):
 
     def after_train(self, runner: Runner) -> None:
         """Draw the whole loss."""
+        self._last = runner.iter
         self._draw(runner)
 
     def _draw(self, runner: Runner) -> None:

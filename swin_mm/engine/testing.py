@@ -16,7 +16,13 @@ from swin_mm.engine.config import allow_no_workers, default_work_dir, import_hos
 from swin_mm.engine.datasets import point_data_at, require_data
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.image_scale import scale_pictures
-from swin_mm.engine.launch import choose_device, needs_operators, start_processes, use_device
+from swin_mm.engine.launch import (
+    choose_device,
+    needs_operators,
+    start_processes,
+    take_place,
+    use_device,
+)
 from swin_mm.engine.notes import Notes, is_first_process
 from swin_mm.engine.options import merge_options
 from swin_mm.engine.pictures import PredictionPictures
@@ -56,11 +62,15 @@ def test(
     Raises:
         UsageError: if something asked for cannot be done.
     """
+    take_place(launcher)
     notes = Notes(is_first_process(launcher))
     options = options or {}
     cfg = read_config(config)
-    cfg.work_dir = work_dir or os.path.join(default_work_dir(config), "test")
+    if image_scale is not None:
+        scale_pictures(cfg, image_scale, notes)
     merge_options(cfg, options, notes)
+    trained_in = cfg.get("work_dir") or default_work_dir(config)
+    cfg.work_dir = work_dir or os.path.join(trained_in, "test")
     if "://" not in checkpoint and not os.path.isfile(checkpoint):
         raise UsageError(f"there is no checkpoint {checkpoint}")
     if out is not None:
@@ -73,8 +83,6 @@ def test(
             f"--tta needs tta_model and tta_pipeline in the config, {config} has none; "
             "MMDetection augments no instance masks"
         )
-    if image_scale is not None:
-        scale_pictures(cfg, image_scale, notes)
     allow_no_workers(cfg)
     import_host(cfg)
     cfg.load_from, cfg.resume = checkpoint, False

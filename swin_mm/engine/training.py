@@ -21,6 +21,7 @@ from swin_mm.engine.launch import (
     choose_device,
     needs_operators,
     start_processes,
+    take_place,
     use_device,
 )
 from swin_mm.engine.notes import Notes, is_first_process
@@ -68,11 +69,14 @@ def train(
     Raises:
         UsageError: if something asked for cannot be done, before anything slow begins.
     """
+    take_place(launcher)
     notes = Notes(is_first_process(launcher))
     options = options or {}
     cfg = read_config(config)
-    cfg.work_dir = work_dir or options.get("work_dir") or default_work_dir(config)
-    merge_options(cfg, {key: value for key, value in options.items() if key != "work_dir"}, notes)
+    if image_scale is not None:
+        scale_pictures(cfg, image_scale, notes)
+    merge_options(cfg, options, notes)
+    cfg.work_dir = work_dir or cfg.get("work_dir") or default_work_dir(config)
     if data_root is not None:
         point_data_at(cfg, data_root, ("train", "val", "test"), notes)
     require_data(cfg, ("train", "val"))
@@ -80,8 +84,6 @@ def train(
     choose_weights(cfg, weights, notes)
     if max_iters is not None:
         shorten(cfg, max_iters, options, notes)
-    if image_scale is not None:
-        scale_pictures(cfg, image_scale, notes)
     if seed is not None:
         cfg.randomness = {**cfg.get("randomness", {}), "seed": seed}
     allow_no_workers(cfg)
@@ -114,11 +116,12 @@ def _run(cfg: Config, notes: Notes) -> None:
     try:
         runner.train()
     except CheckpointError as error:
-        raise UsageError(f"{error}\n{ways_to_weights(cfg)}") from error
+        ways_out = "" if runner.must_fit else f"\n{ways_to_weights(cfg)}"
+        raise UsageError(f"{error}{ways_out}") from error
     if notes.speaks:
         print(
             format_report(
-                f"Trained {runner.iter} iterations in {timedelta(seconds=int(record.seconds))}.",
+                f"Trained {record.span} in {timedelta(seconds=int(record.seconds))}.",
                 metrics=record.metrics,
                 paths={
                     "checkpoint": runner.message_hub.runtime_info.get("last_ckpt", ""),
@@ -143,9 +146,7 @@ def _mix_precision(cfg: Config, device: Device) -> None:
 def _scale_rate(cfg: Config, scale: bool, notes: Notes) -> None:
     """Let MMEngine scale the learning rate to the batch, or say that it is not the recipe's."""
     base = (cfg.get("auto_scale_lr") or {}).get("base_batch_size")
-    processes = distributed.get_world_size() if distributed.is_initialized() else 1
-    if cfg.launcher != "none":
-        processes = int(os.environ["WORLD_SIZE"])
+    processes = 1 if cfg.launcher == "none" else int(os.environ["WORLD_SIZE"])
     batch = cfg.train_dataloader.batch_size * processes
     if scale and base is None:
         raise UsageError(

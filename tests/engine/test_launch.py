@@ -17,7 +17,7 @@ from swin_mm.engine.launch import (
     choose_device,
     find_place,
     needs_operators,
-    start_processes,
+    take_place,
     use_device,
 )
 from swin_mm.engine.notes import Notes
@@ -142,7 +142,14 @@ def test_a_launcher_that_did_not_launch_is_shown(launcher: str, start: str) -> N
         find_place(launcher)
 
 
-def test_processes_of_torchrun_without_its_launcher_are_refused(detector: Config) -> None:
+def test_a_process_takes_its_place_before_it_looks_for_a_gpu() -> None:
+    os.environ.update(SLURM_PROCID="2", SLURM_NTASKS="4", SLURM_LOCALID="1", MASTER_ADDR="one")
+    take_place("slurm")
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+    assert [os.environ[name] for name in names] == ["2", "4", "1", "one", "29500"]
+
+
+def test_processes_of_torchrun_without_its_launcher_are_refused() -> None:
     os.environ["WORLD_SIZE"] = "2"
     with pytest.raises(UsageError, match="add --launcher pytorch"):
-        start_processes("none", CPU, detector)
+        take_place("none")

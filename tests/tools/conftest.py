@@ -85,7 +85,7 @@ def call(
 
 @dataclass(frozen=True)
 class Trained:
-    """A detector trained for two iterations."""
+    """A detector trained for two iterations, and the arguments of `train.py` but for these."""
 
     work_dir: Path
     ended: Ended
@@ -104,6 +104,7 @@ class Trained:
 def trained(start: Call, small: dict, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """Train a detector as a user does, into a folder with a space."""
     work_dir = tmp_path_factory.mktemp("work dir")
-    words = [sys.executable, "tools/train.py", "configs/mask_rcnn_swin_t.py", "--weights", "none"]
+    words = ["configs/mask_rcnn_swin_t.py", "--weights", "none"]
     words += ["--seed", "4", "--work-dir", str(work_dir), *small["detection"]]
-    return Trained(work_dir, start(*words, "--max-iters", "2"), words)
+    ended = start(sys.executable, "tools/train.py", *words, "--max-iters", "2")
+    return Trained(work_dir, ended, words)

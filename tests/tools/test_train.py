@@ -62,16 +62,17 @@ def test_the_preamble_is_a_few_lines(trained: Any) -> None:
 
 
 def test_a_run_goes_on_from_its_newest_checkpoint(
-    trained: Any, start: Callable, tmp_path: Path
+    trained: Any, call: Callable, tmp_path: Path
 ) -> None:
     words = list(trained.words)
     words[words.index(str(trained.work_dir))] = str(tmp_path)
     (tmp_path / "iter_2.pth").write_bytes(trained.checkpoint.read_bytes())
-    ended = start(*words, "--resume", "--max-iters", "4")
+    ended = call("train.py", *words, "--resume", "--max-iters", "4")
     assert ended.code == 0, ended.err
     assert "Resume: " in ended.out
     assert "Iter(train) [3/4]" in ended.out
     assert "Iter(train) [2/4]" not in ended.out
+    assert "Trained iterations 3 to 4 in" in ended.out
     assert losses(tmp_path / "iter_4.pth")[:2] == pytest.approx(losses(trained.checkpoint))
     assert len(losses(tmp_path / "iter_4.pth")) == 4
 
