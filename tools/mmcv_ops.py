@@ -17,7 +17,6 @@ def cpu_reason() -> str | None:
     """Say why the operators cannot be compiled for CUDA, None if they can."""
     import torch
     from torch.utils.cpp_extension import CUDA_HOME
-
     if torch.version.cuda is None:
         return f"torch {torch.__version__} is not a CUDA build"
     if not torch.cuda.is_available() and os.environ.get("FORCE_CUDA") != "1":
@@ -57,7 +56,6 @@ def check() -> str:
     """Run the operators that Mask R-CNN needs and say which device training uses."""
     import torch
     from mmcv import ops
-
     boxes = torch.tensor([[0.0, 0.0, 4.0, 4.0], [0.0, 0.0, 4.0, 3.9]])
     assert ops.nms(boxes, torch.tensor([0.9, 0.8]), 0.5)[1].tolist() == [0]
     assert ops.roi_align(torch.ones(1, 1, 4, 4), torch.tensor([[0, 0.0, 0, 4, 4]]), 2).sum() == 4
