@@ -1,8 +1,7 @@
 """Answer what tools/setup_env.sh asks about mmcv's compiled operators.
 
-plan VERSION    a name for the wheel to compile, and the device it is for
-intact WHEEL    succeed if the file is a whole wheel
-check           run two operators, say which device training uses
+`plan VERSION` names the wheel to compile and the device it is for, `intact WHEEL` succeeds if the
+file is a whole wheel, `check` runs two operators and says which device training uses.
 """
 
 import os
@@ -17,6 +16,7 @@ def cpu_reason() -> str | None:
     """Say why the operators cannot be compiled for CUDA, None if they can."""
     import torch
     from torch.utils.cpp_extension import CUDA_HOME
+
     if torch.version.cuda is None:
         return f"torch {torch.__version__} is not a CUDA build"
     if not torch.cuda.is_available() and os.environ.get("FORCE_CUDA") != "1":
@@ -24,10 +24,9 @@ def cpu_reason() -> str | None:
     nvcc = Path(CUDA_HOME or "/usr") / "bin" / "nvcc"
     if not nvcc.exists():
         return "there is a CUDA device but no nvcc: install the CUDA toolkit or set CUDA_HOME"
-    told = subprocess.check_output([nvcc, "--version"], text=True)
-    release = told.partition("release ")[2].partition(",")[0]
-    if release.split(".")[0] != torch.version.cuda.split(".")[0]:
-        return f"torch was built with CUDA {torch.version.cuda}, but {nvcc} is {release}"
+    told = subprocess.check_output([nvcc, "--version"], text=True).partition("release ")[2]
+    if told.split(".")[0] != torch.version.cuda.split(".")[0]:
+        return f"torch was built with CUDA {torch.version.cuda}, but {nvcc} is {told.split(',')[0]}"
     return None
 
 
@@ -56,6 +55,7 @@ def check() -> str:
     """Run the operators that Mask R-CNN needs and say which device training uses."""
     import torch
     from mmcv import ops
+
     boxes = torch.tensor([[0.0, 0.0, 4.0, 4.0], [0.0, 0.0, 4.0, 3.9]])
     assert ops.nms(boxes, torch.tensor([0.9, 0.8]), 0.5)[1].tolist() == [0]
     assert ops.roi_align(torch.ones(1, 1, 4, 4), torch.tensor([[0, 0.0, 0, 4, 4]]), 2).sum() == 4
