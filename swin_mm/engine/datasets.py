@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from mmengine.config import Config
 
 from swin_mm.engine.config import as_list, every_dict
-from swin_mm.engine.errors import UsageError, command
+from swin_mm.engine.errors import UsageError, command, command_again
 from swin_mm.engine.notes import Notes
 
 
@@ -32,7 +32,7 @@ def point_data_at(cfg: Config, root: str, splits: Sequence[str], notes: Notes) -
         UsageError: if the folder does not exist.
     """
     if not os.path.isdir(root):
-        raise UsageError(f"--data-root: there is no folder {root}.\n{_ways_out(cfg)}")
+        raise UsageError(f"--data-root: there is no folder {root}.\n{_ways_out()}")
     moves = {}
     for split in splits:
         for dataset in datasets_of(cfg, split):
@@ -64,7 +64,7 @@ def require_data(cfg: Config, splits: Sequence[str]) -> None:
             root = dataset.get("data_root") or ""
             if missing := _missing(dataset, root):
                 raise UsageError(
-                    f"no {split} data at {root or os.getcwd()}: {missing}.\n{_ways_out(cfg)}"
+                    f"no {split} data at {root or os.getcwd()}: {missing}.\n{_ways_out()}"
                 )
 
 
@@ -92,19 +92,16 @@ def _missing(dataset: dict, root: str) -> str:
     return ""
 
 
-def _ways_out(cfg: Config) -> str:
-    config = os.path.relpath(cfg.filename) if cfg.filename else "CONFIG"
-    script = "test.py" if os.path.basename(sys.argv[0]) == "test.py" else "train.py"
-    rest = ["CHECKPOINT"] if script == "test.py" else []
-    offline = [*rest, "--data-root", "data/scenes"]
-    if script == "train.py":
-        offline += ["--weights", "none"]
+def _ways_out() -> str:
+    offline = {"--data-root": "data/scenes"}
+    if os.path.basename(sys.argv[0]) == "train.py":
+        offline["--weights"] = "none"
     return "\n".join(
         [
             "Say where the data lies:",
-            f"  {command(script, config, *rest, '--data-root', 'DIR')}",
+            f"  {command_again({'--data-root': 'DIR'})}",
             "or draw the offline data set, which every config of swin_mm runs on:",
             f"  {command('make_scenes.py', 'data/scenes', '--images', '1000', '--seed', '0')}",
-            f"  {command(script, config, *offline)}",
+            f"  {command_again(offline)}",
         ]
     )

@@ -6,7 +6,7 @@ import difflib
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 
 class UsageError(Exception):
@@ -49,3 +49,15 @@ def command(script: str, *arguments: str) -> str:
     folder = os.path.dirname(sys.argv[0]) or "tools"
     words = [os.path.join(folder, script), *arguments]
     return " ".join(["python", *(shlex.quote(word) for word in words)])
+
+
+def command_again(changes: Mapping[str, str]) -> str:
+    """Write the running command line with some of its options set to other values."""
+    given = sys.argv[1:]
+    kept = [
+        word
+        for before, word in zip(["", *given], given, strict=False)
+        if word.partition("=")[0] not in changes and before not in changes
+    ]
+    options = [word for pair in changes.items() for word in pair]
+    return command(os.path.basename(sys.argv[0]), *options, *kept)

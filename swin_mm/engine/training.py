@@ -116,7 +116,7 @@ def _run(cfg: Config, notes: Notes) -> None:
     try:
         runner.train()
     except CheckpointError as error:
-        ways_out = "" if runner.must_fit else f"\n{ways_to_weights(cfg)}"
+        ways_out = "" if runner.must_fit else f"\n{ways_to_weights()}"
         raise UsageError(f"{error}{ways_out}") from error
     if notes.speaks:
         print(

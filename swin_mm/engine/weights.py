@@ -9,7 +9,7 @@ from mmengine.config import Config
 
 from swin_mm.checkpoints import CheckpointError, read_checkpoint
 from swin_mm.engine.config import as_list, every_dict
-from swin_mm.engine.errors import UsageError, command
+from swin_mm.engine.errors import UsageError, command_again
 from swin_mm.engine.notes import Notes
 
 NONE = "none"
@@ -38,9 +38,9 @@ def choose_weights(cfg: Config, weights: str | None, notes: Notes) -> None:
     elif weights is not None:
         cfg.model.backbone["init_cfg"] = {"type": "Pretrained", "checkpoint": weights}
     for source in pretrained_sources(cfg):
-        _require_file(source, cfg)
+        _require_file(source)
     if cfg.get("load_from"):
-        _require_file(cfg.load_from, cfg)
+        _require_file(cfg.load_from)
     elif not list(pretrained_sources(cfg)):
         notes.warn(
             "training from scratch, without pretrained weights. The published results start "
@@ -71,7 +71,7 @@ def fetch_weights(cfg: Config) -> None:
         try:
             read_checkpoint(source)
         except CheckpointError as error:
-            raise UsageError(f"{error}\n{ways_to_weights(cfg)}") from error
+            raise UsageError(f"{error}\n{ways_to_weights()}") from error
 
 
 def _drop_pretrained(cfg: Config) -> None:
@@ -84,18 +84,17 @@ def _drop_pretrained(cfg: Config) -> None:
                 node["init_cfg"] = kept
 
 
-def _require_file(source: str, cfg: Config) -> None:
+def _require_file(source: str) -> None:
     if "://" not in source and not os.path.isfile(source):
-        raise UsageError(f"there is no weight file {source}\n{ways_to_weights(cfg)}")
+        raise UsageError(f"there is no weight file {source}\n{ways_to_weights()}")
 
 
-def ways_to_weights(cfg: Config) -> str:
+def ways_to_weights() -> str:
     """Say how a training can start all the same."""
-    config = os.path.relpath(cfg.filename) if cfg.filename else "CONFIG"
     return "\n".join(
         [
             "Download the weights by hand and name the file, or start without any:",
-            f"  {command('train.py', config, '--weights', 'FILE')}",
-            f"  {command('train.py', config, '--weights', NONE)}",
+            f"  {command_again({'--weights': 'FILE'})}",
+            f"  {command_again({'--weights': NONE})}",
         ]
     )

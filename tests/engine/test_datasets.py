@@ -63,13 +63,13 @@ def test_a_missing_file_is_named_with_commands_that_work(
     detector: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["tools/train.py"])
+    monkeypatch.setattr("sys.argv", ["tools/train.py", "my.py"])
     with pytest.raises(UsageError) as error:
         require_data(detector, SPLITS)
     told = str(error.value)
     assert "data/coco/annotations/instances_train2017.json does not exist" in told
     assert "python tools/make_scenes.py data/scenes --images 1000 --seed 0" in told
-    assert "--data-root data/scenes --weights none" in told
+    assert "python tools/train.py --data-root data/scenes --weights none my.py" in told
 
 
 def test_an_empty_folder_of_pictures_is_named(

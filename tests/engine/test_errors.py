@@ -2,7 +2,7 @@
 
 import pytest
 
-from swin_mm.engine.errors import UsageError, command, near, run_tool
+from swin_mm.engine.errors import UsageError, command, command_again, near, run_tool
 
 
 def fail() -> None:
@@ -46,3 +46,13 @@ def test_only_near_names_are_proposed() -> None:
 def test_a_proposed_command_survives_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["my tools/train.py"])
     assert command("test.py", "a b") == "python 'my tools/test.py' 'a b'"
+
+
+def test_a_command_is_proposed_again_with_what_was_wrong_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = ["c.py", "--weights", "a.pth", "--data-root=d", "--amp", "--cfg-options", "a=[1,2]"]
+    monkeypatch.setattr("sys.argv", ["tools/train.py", *words])
+    proposed = command_again({"--weights": "none", "--data-root": "my data"})
+    start = "python tools/train.py --weights none --data-root 'my data' c.py --amp"
+    assert proposed == f"{start} --cfg-options 'a=[1,2]'"
