@@ -34,6 +34,13 @@ class NearNameRegistry(Registry):
             raise KeyError(f"swin_mm has no {self.name} named {name!r}; did you mean {proposals}?")
         return None
 
+    def __contains__(self, key: str) -> bool:
+        """Whether a name is known; a misspelt one is simply not."""
+        try:
+            return self.get(key) is not None
+        except KeyError:
+            return False
+
 
 MODELS = NearNameRegistry(
     "model", parent=MMENGINE_MODELS, scope="swin_mm", locations=["swin_mm.backbones"]

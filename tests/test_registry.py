@@ -62,6 +62,11 @@ def test_a_misspelt_name_gets_the_near_ones():
         MODELS.build({"type": "swin_mm.SwinTransfomer"})
 
 
+def test_asking_whether_a_misspelt_name_is_there_is_no_error():
+    assert "SwinTransformer" in swin_mm.registry.MODELS
+    assert "SwinTransfomer" not in swin_mm.registry.MODELS
+
+
 def test_a_name_far_from_ours_is_left_to_the_hosts():
     with pytest.raises(KeyError, match="is not in the"):
         MODELS.build({"type": "swin_mm.FPN"})

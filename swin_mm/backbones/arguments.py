@@ -44,7 +44,7 @@ def understands_official_names(init: Callable[..., None]) -> Callable[..., None]
                 raise TypeError(f"SwinTransformer got {ours!r} twice, once as {name!r}; drop one")
             if ours != name:
                 note = f"{name!r} is the official repositories' name for OpenMMLab's {ours!r}"
-                warnings.warn(note, DeprecationWarning, stacklevel=2)
+                warnings.warn(note, FutureWarning, stacklevel=2)
             arguments[ours] = value
         init(self, **arguments)
 

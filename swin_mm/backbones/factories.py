@@ -50,7 +50,7 @@ def activation_factory(cfg: Mapping) -> Callable[[], nn.Module]:
     options = dict(cfg)
     name = options.pop("type", None)
     activation = getattr(nn, name, None) if isinstance(name, str) else name
-    if activation is None:
+    if activation is None and isinstance(name, str):
         activation = _registered(name)
     if not (isinstance(activation, type) and issubclass(activation, nn.Module)):
         raise ValueError(

@@ -13,7 +13,7 @@ def count_flops(module: nn.Module, shape: tuple[int, ...]) -> dict[str, int]:
     """Count the multiply-adds of a forward pass, as the papers count their "FLOPs".
 
     What is counted are the products that are run, by torch's own counter, on the meta device: so
-    padded windows count in full, and neither memory nor time is spent.
+    padded windows count in full, and nothing is computed.
 
     Args:
         module: a network that takes one tensor.

@@ -21,7 +21,7 @@ def join_init_cfg(
     if convert_weights is not None:
         warnings.warn(
             "convert_weights is not needed: the layout of a checkpoint is recognised",
-            DeprecationWarning,
+            FutureWarning,
             stacklevel=4,
         )
     if pretrained is None:
@@ -32,9 +32,7 @@ def join_init_cfg(
             f"pretrained={pretrained!r} and init_cfg={init_cfg!r}"
         )
     cfg = {"type": "Pretrained", "checkpoint": pretrained}
-    warnings.warn(
-        f"pretrained is deprecated; say init_cfg={cfg!r}", DeprecationWarning, stacklevel=4
-    )
+    warnings.warn(f"pretrained is deprecated; say init_cfg={cfg!r}", FutureWarning, stacklevel=4)
     return cfg
 
 

@@ -33,7 +33,7 @@ def download(url: str) -> Path:
     Raises:
         CheckpointError: if it cannot be fetched, or is not what its name says.
     """
-    name = unquote(Path(urlparse(url).path).name)
+    name = Path(unquote(urlparse(url).path)).name
     if not name:
         raise CheckpointError(f"the URL of a checkpoint must end in a file's name, got {url}")
     folder = Path(torch.hub.get_dir()) / "checkpoints"

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from swin_mm.layers.position import RelativePositionBias
 from swin_mm.layers.stochastic_depth import DropPath
 from swin_mm.ops.attention import window_attention
+from swin_mm.ops.mask_cache import MASKS
 from swin_mm.ops.masks import Region, regions, window_masks
 from swin_mm.ops.windows import SmallMaps, WindowPlan, cut_windows, join_windows
 
@@ -122,6 +123,6 @@ class ShiftedWindowAttention(nn.Module):
         """Attend within the windows of one region of a laid-out map; returns that part of it."""
         (mh, mw), rows, columns = self.w_msa.window_size, region.rows, region.columns
         part = laid_out[:, rows.start * mh : rows.stop * mh, columns.start * mw : columns.stop * mw]
-        mask = region.mask((mh, mw), laid_out.device)
+        mask = MASKS.mask(region, (mh, mw), laid_out)
         windows = self.w_msa(cut_windows(part, (mh, mw)), bias, mask)
         return join_windows(windows, (mh, mw), (rows.count, columns.count))

@@ -22,6 +22,9 @@ class RelativePositionBias(nn.Module):
         window_size: height Mh and width Mw of a window, tokens.
         num_heads: heads of the attention, nH.
 
+    Raises:
+        ValueError: if the window is not height and width.
+
     Attributes:
         relative_position_bias_table: ((2 Mh - 1) * (2 Mw - 1), nH), trunc-normal of std 0.02.
         relative_position_index: row of the table for each pair, (N, N) with N = Mh * Mw.
@@ -29,6 +32,11 @@ class RelativePositionBias(nn.Module):
 
     def __init__(self, window_size: tuple[int, int], *, num_heads: int) -> None:
         super().__init__()
+        if not (isinstance(window_size, tuple) and len(window_size) == 2 and min(window_size) > 0):
+            raise ValueError(
+                f"window_size must be (height, width), tokens, got {window_size!r}; "
+                "a square window of 7 is (7, 7)"
+            )
         self.window_size = window_size
         mh, mw = window_size
         table = torch.empty((2 * mh - 1) * (2 * mw - 1), num_heads)
@@ -70,7 +78,9 @@ class RelativePositionBias(nn.Module):
         return scores + bias.to(scores.dtype)
 
 
-def _keep_own_index(module, state_dict, prefix, *_) -> None:
+def _keep_own_index(
+    module: RelativePositionBias, state_dict: dict[str, Tensor], prefix: str, *_: object
+) -> None:
     """Read any checkpoint's table, with or without an index beside it: the window fixes the index.
 
     MMDetection saves the index, Microsoft's files carry it for another window, newer timm has none.

@@ -48,6 +48,11 @@ class Region:
     rows: Band
     columns: Band
 
+    @property
+    def kind(self) -> tuple:
+        """All that its mask depends on: the same for maps of any size, unless padding is hidden."""
+        return self.rows.seam, self.rows.real, self.columns.seam, self.columns.real
+
     def mask(self, window: tuple[int, int], device: torch.device) -> Tensor | None:
         """Say which tokens of a window may look at each other.
 

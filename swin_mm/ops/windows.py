@@ -29,11 +29,26 @@ class WindowPlan:
         size: height and width of the map, tokens.
         window: height and width of a window, tokens.
         shift: how far the map is rolled up and left, tokens.
+
+    Raises:
+        ValueError: if a size is below 1, or a shift not within its window.
     """
 
     size: tuple[int, int]
     window: tuple[int, int]
     shift: tuple[int, int] = (0, 0)
+
+    def __post_init__(self) -> None:
+        if torch.compiler.is_compiling():
+            return  # checks would become guards on every size
+        sides = (*self.size, *self.window)
+        if min(sides) < 1 or any(
+            not 0 <= step < side for step, side in zip(self.shift, self.window, strict=True)
+        ):
+            raise ValueError(
+                "a plan needs sizes >= 1 and shifts from 0 to less than the window, got a map of "
+                f"{self.size} tokens, windows of {self.window}, a shift of {self.shift}"
+            )
 
     @classmethod
     def of(

@@ -9,16 +9,16 @@ NARROW = {"depths": (1, 1, 1, 1), "num_heads": (1, 2, 2, 4)}
 
 
 def test_the_official_repositories_names_are_understood_with_a_note():
-    with pytest.warns(DeprecationWarning, match="'embed_dim' .* 'embed_dims'"):
+    with pytest.warns(FutureWarning, match="'embed_dim' .* 'embed_dims'"):
         model = SwinTransformer(**NARROW, embed_dim=8)
     assert model.num_features[0] == 8
-    with pytest.warns(DeprecationWarning, match="'in_chans'"):
+    with pytest.warns(FutureWarning, match="'in_chans'"):
         assert SwinTransformer(
             **NARROW, embed_dims=8, in_chans=4
         ).patch_embed.projection.in_channels
-    with pytest.warns(DeprecationWarning, match="'ape'"):
+    with pytest.warns(FutureWarning, match="'ape'"):
         assert SwinTransformer(**NARROW, embed_dims=8, ape=True).absolute_pos_embed is not None
-    with pytest.warns(DeprecationWarning, match="'use_checkpoint'"):
+    with pytest.warns(FutureWarning, match="'use_checkpoint'"):
         model = SwinTransformer(**NARROW, embed_dims=8, use_checkpoint=True)
     assert model.stages[0].blocks[0].with_cp
 
@@ -47,7 +47,8 @@ def test_a_resnets_inherited_argument_gets_the_cure(name):
 
 
 def test_our_own_names_raise_no_note():
-    with warnings.catch_warnings(action="error"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         SwinTransformer(**NARROW, embed_dims=8)
 
 

@@ -33,7 +33,7 @@ def test_an_activation_is_torchs_or_mmcvs_with_its_options():
     torch.testing.assert_close(swish(torch.ones(1)), torch.ones(1).sigmoid())
 
 
-@pytest.mark.parametrize("name", ["functional", "GLEU", "ResNet"])
+@pytest.mark.parametrize("name", ["functional", "GLEU", "ResNet", None])
 def test_other_names_are_no_activation(name):
     with pytest.raises(ValueError, match=r"an activation of torch.nn or MMCV"):
         activation_factory({"type": name})

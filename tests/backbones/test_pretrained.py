@@ -30,7 +30,7 @@ def test_init_cfg_reads_a_checkpoint(checkpoint, kind):
 
 def test_pretrained_does_the_same_with_a_note(checkpoint):
     path, other = checkpoint
-    with pytest.warns(DeprecationWarning, match="say init_cfg="):
+    with pytest.warns(FutureWarning, match="say init_cfg="):
         model = SwinTransformer(**NARROW, pretrained=path)
     model.init_weights()
     assert torch.equal(model.norm1.weight, other.norm1.weight)
@@ -57,7 +57,7 @@ def test_both_names_at_once_are_refused():
 
 
 def test_convert_weights_is_accepted_with_one_note():
-    with pytest.warns(DeprecationWarning, match="convert_weights is not needed") as notes:
+    with pytest.warns(FutureWarning, match="convert_weights is not needed") as notes:
         SwinTransformer(**NARROW, convert_weights=True)
     assert len(notes) == 1
 

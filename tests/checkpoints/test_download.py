@@ -3,6 +3,7 @@ import http.server
 import os
 import threading
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -92,3 +93,19 @@ def test_a_server_that_is_not_there_is_one_error(served):
 def test_a_url_without_a_name_is_refused():
     with pytest.raises(CheckpointError, match="must end in a file's name"):
         download("https://example.com/")
+
+
+def test_an_encoded_path_never_leaves_the_cache(tmp_path, monkeypatch):
+    """`%2F` is a slash once it is decoded: the name is what follows the last one."""
+    monkeypatch.setattr("torch.hub.get_dir", lambda: str(tmp_path / "hub"))
+    (tmp_path / "secret.pth").write_bytes(b"local")
+    fetched = []
+
+    def fetch(url, path, progress):
+        fetched.append(path)
+        Path(path).write_bytes(b"fetched")
+
+    monkeypatch.setattr("torch.hub.download_url_to_file", fetch)
+    path = download("https://host.example/a%2F..%2F..%2F..%2Fsecret.pth")
+    assert path == tmp_path / "hub/checkpoints/secret.pth"
+    assert path.read_bytes() == b"fetched"

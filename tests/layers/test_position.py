@@ -31,6 +31,12 @@ def test_scores_of_another_window_are_refused_with_both_shapes():
         bias(torch.zeros(1, 8, 64, 64))
 
 
+@pytest.mark.parametrize("window", [7, (7,), (7, 0), [7, 7]])
+def test_a_window_must_be_height_and_width(window):
+    with pytest.raises(ValueError, match=r"must be \(height, width\), tokens, got"):
+        RelativePositionBias(window, num_heads=8)
+
+
 def test_a_fresh_table_is_drawn_with_std_0_02():
     table = RelativePositionBias((16, 16), num_heads=32).relative_position_bias_table
     assert table.std().item() == pytest.approx(0.02, rel=0.05)

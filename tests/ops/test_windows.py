@@ -41,6 +41,15 @@ def test_padding_lies_right_and_below_before_the_roll():
     assert laid_out.tolist() == [[1, 1, 0, 1], [1, 1, 0, 1], [0, 0, 0, 0], [1, 1, 0, 1]]
 
 
+@pytest.mark.parametrize(
+    "numbers",
+    [((8, 8), (0, 7)), ((0, 8), (7, 7)), ((8, 8), (7, 7), (7, 0)), ((8, 8), (7, 7), (0, -1))],
+)
+def test_a_plan_that_cannot_be_is_refused(numbers):
+    with pytest.raises(ValueError, match="shifts from 0 to less than the window"):
+        WindowPlan(*numbers)
+
+
 def test_every_axis_shifts_by_half_its_window():
     assert WindowPlan.of((30, 30), (7, 12), shifted=True).shift == (3, 6)
     assert WindowPlan.of((30, 30), (1, 2), shifted=True).shift == (0, 1)

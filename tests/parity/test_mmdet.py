@@ -142,5 +142,6 @@ def test_state_dicts_have_the_same_keys_in_the_same_order():
     reference = theirs(use_abs_pos_embed=True)
     model = SwinTransformer(**NARROW, use_abs_pos_embed=True)
     assert list(model.state_dict()) == list(reference.state_dict())
-    with warnings.catch_warnings(action="error"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         reference.load_state_dict(model.state_dict())

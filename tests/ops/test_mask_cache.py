@@ -1,0 +1,89 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+from random_weights import randomise
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from swin_mm import SwinTransformer
+from swin_mm.ops.mask_cache import MASKS, MaskCache
+from swin_mm.ops.masks import Region, regions
+from swin_mm.ops.windows import WindowPlan
+
+
+def corner(side: int) -> Region:
+    return regions(WindowPlan.of((2 * side, 2 * side), (side, side), shifted=True))[1][1]
+
+
+def network():
+    options = {"embed_dims": 8, "depths": (2, 2), "num_heads": (1, 2), "strides": (4, 2)}
+    return randomise(SwinTransformer(**options, out_indices=(0, 1))).eval()
+
+
+def test_a_mask_is_built_once_for_all_blocks_and_forwards(monkeypatch):
+    built = []
+    original = Region.mask
+    monkeypatch.setattr(
+        Region, "mask", lambda *args: built.append(args) or original(*args), raising=True
+    )
+    monkeypatch.setattr("swin_mm.layers.attention.MASKS", MaskCache())
+    model, x = network(), torch.randn(1, 3, 65, 93)
+    model(x)
+    first = len(built)
+    assert first == 4  # plain windows are of the inner kind; both stages share
+    model(torch.randn(1, 3, 70, 40))
+    assert len(built) == first
+
+
+def test_the_bytes_are_bounded_and_the_oldest_goes_first():
+    cache, like = MaskCache(limit=2 * 9**2 + 4**2), torch.zeros(1)
+    old = cache.mask(corner(3), (3, 3), like)
+    cache.mask(corner(3), (3, 3), like)
+    assert cache.size == 81
+    cache.mask(corner(2), (2, 2), like)
+    assert cache.mask(corner(3), (3, 3), like) is old
+    cache.mask(corner(4), (4, 4), like)  # 256 bytes are more than all that is allowed
+    assert cache.size <= cache.limit
+    assert cache.mask(corner(3), (3, 3), like) is not old
+
+
+def test_maps_of_any_size_share_their_masks():
+    model = network()
+    with torch.no_grad():
+        model(torch.randn(1, 3, 64, 64))
+        before = MASKS.size
+        for side in (60, 90, 121, 150):
+            model(torch.randn(1, 3, side, 2 * side))
+    assert MASKS.size == before
+
+
+def test_pretended_tensors_neither_fill_the_cache_nor_take_from_it():
+    cache = MaskCache()
+    with FakeTensorMode():
+        cache.mask(corner(3), (3, 3), torch.zeros(1))
+    assert cache.size == 0
+    assert type(cache.mask(corner(3), (3, 3), torch.zeros(1))) is torch.Tensor
+
+
+def test_an_export_leaves_eager_mode_as_it_was():
+    model, x = network(), torch.randn(1, 3, 64, 64)
+    expected = model(x)[1]
+    torch.export.export(model, (x,))
+    assert torch.equal(model(x)[1], expected)
+
+
+def test_a_mask_made_in_inference_mode_serves_training(monkeypatch):
+    monkeypatch.setattr("swin_mm.layers.attention.MASKS", MaskCache())
+    model, x = network(), torch.randn(1, 3, 50, 50)
+    with torch.inference_mode():
+        model(x)
+    sum(out.sum() for out in model(x)).backward()
+
+
+def test_threads_share_one_network():
+    model = network()
+    pictures = [torch.randn(1, 3, 20 + 7 * i, 60) for i in range(16)]
+    with torch.no_grad():
+        serial = [model(x)[1] for x in pictures]
+        with ThreadPoolExecutor(8) as pool:
+            threaded = list(pool.map(lambda x: torch.no_grad()(model)(x)[1], pictures))
+    assert all(torch.equal(a, b) for a, b in zip(serial, threaded, strict=True))
