@@ -16,6 +16,7 @@ from swin_mm.engine.config import import_host, read_config
 from swin_mm.engine.launch import Device, choose_device, needs_operators, use_device
 from swin_mm.engine.notes import Notes
 from swin_mm.engine.options import ConfigOption, merge_options
+from swin_mm.engine.safe_loading import allow_safe_reading
 from swin_mm.inference import InferenceError, Predictor, find_pictures, infer, require_room
 
 
@@ -55,6 +56,7 @@ def main() -> None:
 
 def configure(path: str, options: dict, asked: str | None) -> tuple[Config, str]:
     """Read a config and say where it will run."""
+    allow_safe_reading()  # before anything of the hosts is built
     notes = Notes()
     cfg = read_config(path)
     merge_options(cfg, options, notes)

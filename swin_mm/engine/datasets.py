@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mmengine.config import Config
 
@@ -34,8 +34,12 @@ def point_data_at(cfg: Config, root: str, splits: Sequence[str], notes: Notes) -
     if not os.path.isdir(root):
         raise UsageError(f"--data-root: there is no folder {root}.\n{_ways_out()}")
     moves = {}
+    moved = set()  # validation and test often are one object
     for split in splits:
         for dataset in datasets_of(cfg, split):
+            if id(dataset) in moved:
+                continue
+            moved.add(id(dataset))
             old = dataset.get("data_root") or ""
             new = next(
                 (place for place in _places(root, old) if not _missing(dataset, place)), root
@@ -43,11 +47,13 @@ def point_data_at(cfg: Config, root: str, splits: Sequence[str], notes: Notes) -
             moves[old] = dataset["data_root"] = new
     for split in splits:
         for evaluator in every_dict(as_list(cfg.get(f"{split}_evaluator"))):
+            if id(evaluator) in moved:
+                continue
+            moved.add(id(evaluator))
             for key, value in evaluator.items():
-                for old, new in moves.items():
-                    if old and isinstance(value, str) and value.startswith(old):
-                        rest = value[len(old) :].lstrip("/" + os.sep)
-                        evaluator[key] = os.path.join(new, rest)
+                old = _root_of(value, moves)
+                if old is not None:
+                    evaluator[key] = os.path.join(moves[old], os.path.relpath(value, old))
     if "data_root" in cfg:
         cfg.data_root = next(iter(moves.values()), root)
     notes.say(f"Data: {', '.join(dict.fromkeys(moves.values()))}")
@@ -66,6 +72,14 @@ def require_data(cfg: Config, splits: Sequence[str]) -> None:
                 raise UsageError(
                     f"no {split} data at {root or os.getcwd()}: {missing}.\n{_ways_out()}"
                 )
+
+
+def _root_of(value: object, roots: Iterable[str]) -> str | None:
+    """Find the deepest of some folders that a path lies in, whole names compared."""
+    if not isinstance(value, str):
+        return None
+    inside = [root for root in roots if root and value.startswith(root.rstrip("/") + "/")]
+    return max(inside, key=len, default=None)
 
 
 def _places(root: str, old: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ class UsageError(Exception):
 
 
 def run_tool(main: Callable[[], None]) -> int:
-    """Run a command, and turn a `UsageError` into one message on stderr.
+    """Run a command, and turn a `UsageError`, or the system's refusal, into one message on stderr.
 
     Under a launcher the first process of each machine tells it whole, the
     others in one line.
@@ -31,6 +31,9 @@ def run_tool(main: Callable[[], None]) -> int:
         else:
             first = str(error).partition("\n")[0]
             print(f"error (local rank {local_rank}): {first}", file=sys.stderr)
+        return 2
+    except OSError as error:  # a folder that cannot be written, a full disk
+        print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("stopped by the user", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ from swin_mm.engine.errors import UsageError
 from swin_mm.engine.notes import Notes
 
 PART = ".part"
+# What of a scheduler says when the rate changes.
+_MOMENTS = ("begin", "end", "milestones", "total_iters", "T_max", "step_size")
 
 
 class QuietRunner(Runner):
@@ -71,9 +74,11 @@ class QuietRunner(Runner):
         levels = [(handler, handler.level) for handler, _ in self._consoles]
         for handler, level in levels:
             handler.setLevel(max(level, logging.WARNING))
-        yield
-        for handler, level in levels:
-            handler.setLevel(level)
+        try:
+            yield
+        finally:
+            for handler, level in levels:
+                handler.setLevel(level)
 
     def load_checkpoint(
         self,
@@ -88,7 +93,7 @@ class QuietRunner(Runner):
             UsageError: if a parameter of the model is not in the file, or of another shape.
         """
         try:
-            return super().load_checkpoint(
+            checkpoint = super().load_checkpoint(
                 filename, map_location, strict=strict or self.must_fit, **kwargs
             )
         except RuntimeError as error:
@@ -98,7 +103,40 @@ class QuietRunner(Runner):
                 raise
             if misfits:
                 raise UsageError(_misfit(filename, misfits, self.cfg.filename)) from error
-        return super().load_checkpoint(filename, map_location, strict=strict, **kwargs)
+            checkpoint = super().load_checkpoint(filename, map_location, strict=strict, **kwargs)
+        self._saved_schedulers = checkpoint.get("param_schedulers")
+        return checkpoint
+
+    def resume(self, filename: str, *args: object, **kwargs: object) -> None:
+        """Go on from a checkpoint, with the schedule that it was trained with.
+
+        MMEngine fills this run's schedulers with the checkpoint's numbers, one after the other.
+
+        Raises:
+            UsageError: if they are not the same kinds of schedulers.
+        """
+        planned = _numbers_of(self.param_schedulers)
+        super().resume(filename, *args, **kwargs)
+        saved = self._saved_schedulers
+        if planned is None or not isinstance(saved, list):
+            return
+        if [set(one) for one in planned] != [set(one) for one in saved]:
+            raise UsageError(
+                f"{filename} was trained with {len(saved)} learning-rate schedulers, this run has "
+                f"{len(planned)}, or of other kinds. Resume with the --max-iters and the config "
+                "it was trained with, or start a new run from it with --cfg-options load_from="
+                f"{filename}"
+            )
+        changed = [
+            f"{key} {old[key]} in place of {new[key]}"
+            for new, old in zip(planned, saved, strict=True)
+            for key in _MOMENTS
+            if key in new and new[key] != old[key]
+        ]
+        if changed:
+            self.logger.warning(
+                f"Resume: the learning rate keeps the checkpoint's course ({', '.join(changed)})"
+            )
 
     def save_checkpoint(self, out_dir: str, filename: str, *args: object, **kwargs: object) -> None:
         """Save under another name, then rename: a kill leaves the old file or the new one."""
@@ -109,6 +147,13 @@ class QuietRunner(Runner):
         whole = os.path.join(out_dir, filename)
         if os.path.exists(whole + PART):  # only the first process saves
             os.replace(whole + PART, whole)
+
+
+def _numbers_of(schedulers: object) -> list[dict] | None:
+    """Copy what schedulers hold; nothing for several optimizers, whose schedulers lie by name."""
+    if not isinstance(schedulers, list):
+        return None
+    return [copy.deepcopy(scheduler.state_dict()) for scheduler in schedulers]
 
 
 def _misfit(filename: str, misfits: list[str], config: str | None) -> str:

@@ -62,6 +62,7 @@ def test(
     Raises:
         UsageError: if something asked for cannot be done.
     """
+    allow_safe_reading()  # before anything of the hosts is built
     take_place(launcher)
     notes = Notes(is_first_process(launcher))
     options = options or {}
@@ -106,7 +107,6 @@ def _augment(cfg: Config) -> None:
 
 
 def _run(cfg: Config, notes: Notes, *, show_dir: str | None, out: str | None) -> None:
-    allow_safe_reading()
     runner = QuietRunner.from_cfg(cfg)
     runner.must_fit = True
     record = RunRecord()

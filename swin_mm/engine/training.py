@@ -69,6 +69,7 @@ def train(
     Raises:
         UsageError: if something asked for cannot be done, before anything slow begins.
     """
+    allow_safe_reading()  # before anything of the hosts is built
     take_place(launcher)
     notes = Notes(is_first_process(launcher))
     options = options or {}
@@ -103,7 +104,6 @@ def train(
 
 
 def _run(cfg: Config, notes: Notes) -> None:
-    allow_safe_reading()
     fetch_weights(cfg)
     runner = QuietRunner.from_cfg(cfg)
     record = RunRecord(os.path.join(runner.work_dir, "loss.png"))

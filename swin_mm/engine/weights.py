@@ -30,12 +30,20 @@ def choose_weights(cfg: Config, weights: str | None, notes: Notes) -> None:
         UsageError: if a file does not exist.
     """
     if cfg.get("resume"):
+        if weights is not None:
+            notes.warn(f"--weights {weights} is not read: a resumed training has its own")
         _drop_pretrained(cfg)  # the checkpoint has all
         return
     if weights == NONE:
         _drop_pretrained(cfg)
         cfg.load_from = None
     elif weights is not None:
+        if "backbone" not in cfg.model:
+            raise UsageError(
+                "--weights FILE fills model.backbone, and this config's model has none; "
+                "name the file in the config, or as --cfg-options load_from=FILE"
+            )
+        cfg.model.backbone.pop("pretrained", None)  # the older name of the same
         cfg.model.backbone["init_cfg"] = {"type": "Pretrained", "checkpoint": weights}
     for source in pretrained_sources(cfg):
         _require_file(source)
@@ -54,6 +62,8 @@ def pretrained_sources(cfg: Config) -> Iterator[str]:
         for init in as_list(node.get("init_cfg")):
             if isinstance(init, dict) and init.get("type") == "Pretrained":
                 yield init["checkpoint"]
+        if isinstance(node.get("pretrained"), str):
+            yield node["pretrained"]
 
 
 def fetch_weights(cfg: Config) -> None:
@@ -76,6 +86,7 @@ def fetch_weights(cfg: Config) -> None:
 
 def _drop_pretrained(cfg: Config) -> None:
     for node in every_dict(cfg.model):
+        node.pop("pretrained", None)
         inits = as_list(node.get("init_cfg"))
         kept = [init for init in inits if init.get("type") != "Pretrained"]
         if len(kept) < len(inits):

@@ -85,3 +85,19 @@ def test_an_empty_folder_of_pictures_is_named(
 def test_a_missing_root_is_an_error(detector: Config, notes: Notes) -> None:
     with pytest.raises(UsageError, match="there is no folder nowhere"):
         point_data_at(detector, "nowhere", SPLITS, notes)
+
+
+def test_a_neighbour_of_the_old_root_stays_and_a_root_below_it_is_entered_once(
+    detector: Config, tiny_scenes: Path, notes: Notes, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data/coco").mkdir(parents=True)
+    (tmp_path / "data/coco/mini").symlink_to(tiny_scenes)
+    detector.val_evaluator.format_of = "data/coco_panoptic/val.json"
+    detector.test_dataloader = detector.val_dataloader
+    detector.test_evaluator = detector.val_evaluator
+    point_data_at(detector, "data/coco/mini", SPLITS, notes)
+    require_data(detector, SPLITS)
+    val = "data/coco/mini/annotations/instances_val2017.json"
+    assert detector.val_evaluator.ann_file == detector.test_evaluator.ann_file == val
+    assert detector.val_evaluator.format_of == "data/coco_panoptic/val.json"

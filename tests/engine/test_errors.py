@@ -1,5 +1,7 @@
 """How commands fail."""
 
+from pathlib import Path
+
 import pytest
 
 from swin_mm.engine.errors import UsageError, command, command_again, near, run_tool
@@ -56,3 +58,12 @@ def test_a_command_is_proposed_again_with_what_was_wrong_replaced(
     proposed = command_again({"--weights": "none", "--data-root": "my data"})
     start = "python tools/train.py --weights none --data-root 'my data' c.py --amp"
     assert proposed == f"{start} --cfg-options 'a=[1,2]'"
+
+
+def test_what_the_system_refuses_is_one_message(capsys: pytest.CaptureFixture) -> None:
+    def main() -> None:
+        Path("/proc/nobody/writes/here").write_text("")
+
+    assert run_tool(main) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and "/proc/nobody/writes/here" in error

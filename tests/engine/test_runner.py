@@ -113,3 +113,29 @@ def test_tensors_that_are_left_over_are_no_error(tmp_path: Path) -> None:
     one = runner(tmp_path)
     one.must_fit = True
     one.load_checkpoint(str(more))
+
+
+def course(**numbers: object) -> list[dict]:
+    return [{"type": "LinearLR", "start_factor": 0.1, "by_epoch": False, **numbers}]
+
+
+def test_a_resumed_run_says_that_the_checkpoints_schedule_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = runner(tmp_path / "first", param_scheduler=course(end=10))
+    first.train()
+    second = runner(tmp_path / "second", param_scheduler=course(end=20))
+    second._resume, second._load_from = True, str(tmp_path / "first/iter_2.pth")
+    warned = []
+    second.logger.warning = warned.append
+    second.train()
+    assert any("end 10 in place of 20" in str(text) for text in warned)
+
+
+def test_a_resumed_run_refuses_a_schedule_of_other_kinds(tmp_path: Path) -> None:
+    runner(tmp_path / "first", param_scheduler=course(end=10)).train()
+    steps = {"type": "MultiStepLR", "milestones": [5], "by_epoch": False}
+    second = runner(tmp_path / "second", param_scheduler=[steps])
+    second._resume, second._load_from = True, str(tmp_path / "first/iter_2.pth")
+    with pytest.raises(UsageError, match="trained with 1 learning-rate schedulers"):
+        second.train()

@@ -84,3 +84,31 @@ def test_a_training_that_goes_on_needs_no_first_weights(detector: Config, notes:
     choose_weights(detector, None, notes)
     assert list(pretrained_sources(detector)) == []
     assert detector.load_from == "iter_2.pth"
+
+
+def test_the_older_name_of_pretrained_weights_is_obeyed_too(
+    detector: Config, notes: Notes, tmp_path: Path
+) -> None:
+    del detector.model.backbone["init_cfg"]
+    detector.model.backbone.pretrained = "older.pth"
+    assert list(pretrained_sources(detector)) == ["older.pth"]
+    (tmp_path / "newer.pth").touch()
+    choose_weights(detector, str(tmp_path / "newer.pth"), notes)
+    assert list(pretrained_sources(detector)) == [str(tmp_path / "newer.pth")]
+    detector.model.backbone.pretrained = "older.pth"
+    choose_weights(detector, "none", notes)
+    assert list(pretrained_sources(detector)) == []
+
+
+def test_a_resumed_training_says_that_it_reads_no_other_weights(
+    detector: Config, notes: Notes, capsys: pytest.CaptureFixture
+) -> None:
+    detector.resume = True
+    choose_weights(detector, "other.pth", notes)
+    assert "--weights other.pth is not read" in capsys.readouterr().err
+
+
+def test_a_file_for_a_model_without_backbone_is_refused(detector: Config, notes: Notes) -> None:
+    del detector.model["backbone"]
+    with pytest.raises(UsageError, match=r"fills model\.backbone, .* has none"):
+        choose_weights(detector, "weights.pth", notes)
