@@ -19,7 +19,7 @@ help: ## List these commands
 setup: ## Build .venv with the tested versions (15 to 20 minutes the first time, then a second)
 	@bash tools/setup_env.sh
 
-train: setup ## Train Mask R-CNN on drawn scenes and test it (about 12 minutes on two cores)
+train: setup ## Train Mask R-CNN on drawn scenes and validate it (about 12 minutes on two cores)
 	@bash tools/offline_job.sh train
 
 scenes: setup ## Draw the scenes that `make train` trains on, into data/scenes (half a minute)
@@ -38,6 +38,7 @@ format: setup ## Let ruff correct the style
 	@$(python) -m ruff format .
 
 wheel: setup ## Build the wheel of swin_mm into dist/
+	@rm -rf build # setuptools would reuse modules that are gone
 	@$(python) -m pip wheel -q --no-build-isolation --no-deps -w dist .
 	@ls dist/*.whl
 

@@ -14,7 +14,8 @@ README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 def blocks(language: str) -> list[str]:
     """The fenced blocks of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.M | re.S)
+    every = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.M | re.S)
+    return [text for tag, text in every if tag == language]
 
 
 def test_the_first_lines_print_what_stands_below_them():
@@ -46,7 +47,8 @@ def test_every_option_shown_is_the_tools(root, tool):
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     lines = [line for line in README.splitlines() if f"tools/{tool}.py" in line]
     shown = {option for line in lines for option in re.findall(r"(?<= )--[\w-]+", line)}
-    launchers = {"--nproc-per-node", "--ntasks", "--ntasks-per-node", "--gres"}
+    launchers = {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint"}
+    launchers |= {"--nodes", "--ntasks-per-node", "--gres", "--kill-on-bad-exit"}
     assert [option for option in shown - launchers if option not in told] == []
 
 

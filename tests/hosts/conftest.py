@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +16,14 @@ DRIVER = Path(__file__).parents[1] / "support/host_driver.py"
 def installed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder to import from, with the built wheel installed and nothing of the repository."""
     folder = tmp_path_factory.mktemp("installed")
+    source = folder / "source"  # a copy: setuptools would reuse what an older build left behind
+    source.mkdir()
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(root / name, source)
+    shutil.copytree(root / "swin_mm", source / "swin_mm")
     build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps"]
     install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index"]
-    subprocess.run([*build, "-w", folder / "wheel", root], check=True, capture_output=True)
+    subprocess.run([*build, "-w", folder / "wheel", source], check=True, capture_output=True)
     (wheel,) = (folder / "wheel").glob("swin_mm-*.whl")
     target = folder / "site"
     subprocess.run([*install, "--target", target, wheel], check=True, capture_output=True)
