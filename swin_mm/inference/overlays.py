@@ -32,8 +32,7 @@ class Overlay:
         settings = dict(cfg.visualizer)
         kind = settings.pop("type")
         settings |= {"vis_backends": None, "name": "overlay"}
-        if cfg.get("default_scope") == "mmseg":
-            settings.setdefault("alpha", 0.5)  # its own 0.8 leaves little of the picture
+        settings.setdefault("alpha", 0.5)  # the hosts' own 0.8 leaves little of the picture
         # Not by build(): it would hand out the visualizer of that name that a test drew with.
         self._visualizer = find_class(cfg, VISUALIZERS, kind)(**settings)
         self._visualizer.dataset_meta = {

@@ -62,6 +62,13 @@ def test_a_segmentor_labels_as_mmsegmentations_own_function_does(label, tmp_path
     assert torch.equal(label(label.read(path)).seg_logits.data, theirs)
 
 
+def test_a_detector_is_at_home_wherever_a_segmentor_was_loaded_before(detector):
+    cfg = detector.cfg()
+    init_default_scope("mmseg")
+    predictor = Predictor.load(cfg, str(detector.checkpoint), device="cpu")
+    assert len(predictor(noise(30, 40)).pred_instances) > 0
+
+
 def test_a_picture_that_the_pipeline_cannot_take_is_named_by_its_size(find):
     with pytest.raises(PictureError, match="cannot take 9000x1 px: OpenCV's resize"):
         find(noise(1, 9000))
