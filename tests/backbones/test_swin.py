@@ -194,6 +194,7 @@ def test_autocast_runs_and_stays_near(grad):
         assert all(p.grad.isfinite().all() for p in model.stages.parameters())
 
 
+@pytest.mark.skipif(" " in torch.__file__, reason="torch's compiler fails in a path with spaces")
 def test_a_compiled_network_equals_the_eager_one_at_two_sizes():
     model = build(depths=(2,), num_heads=(2,), strides=(4,), out_indices=(0,)).eval()
     compiled = torch.compile(model, fullgraph=True, dynamic=False)

@@ -71,7 +71,8 @@ test_evaluator = val_evaluator
     )
     assert "layout microsoft" in printed
     assert "resumed epoch: 1" in printed
-    assert printed.count("coco/segm_mAP_50") >= 3
+    for done in ("Epoch(val) [1][2/2]", "Epoch(val) [2][2/2]", "Epoch(test) [2/2]"):
+        assert done in printed  # figures there are none: so little training finds nothing
 
 
 def test_mmsegmentations_config_with_one_type_changed_trains_resumes_and_tests(

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import socket
 import stat
 import subprocess
@@ -186,7 +187,8 @@ def test_missing_data_is_an_error_with_commands_that_work(
     assert ended.code == 2
     assert ended.err.startswith("error: no train data at data/coco/")
     assert "instances_train2017.json does not exist" in ended.err
-    assert f"python {root}/tools/make_scenes.py data/scenes --images 1000 --seed 0" in ended.err
+    tool = shlex.quote(str(root / "tools/make_scenes.py"))
+    assert f"python {tool} data/scenes --images 1000 --seed 0" in ended.err
     assert "Traceback" not in ended.err
     assert list(tmp_path.iterdir()) == []
 
