@@ -55,8 +55,9 @@ def read_config(path: str) -> Config:
             f"{path} needs a module that does not import: {cause}. "
             'Install it; for MMDetection and MMSegmentation: pip install "swin_mm[onedl]"'
         ) from error
-    except (SyntaxError, OSError, KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"{path} is not a config that MMEngine can read: {error}") from error
+    except Exception as error:  # a config is a program of the user's: it can fail in any way
+        what = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{path} is not a config that MMEngine can read: {what}") from error
     object.__setattr__(cfg, "__class__", FormattedOnce)
     return cfg
 

@@ -21,6 +21,7 @@ def test_a_missing_config_is_answered_with_the_near_one(root: Path) -> None:
         ("model = dict(", "not a config"),
         ("_base_ = 'nowhere.py'", "nowhere.py"),
         ("custom_imports = dict(imports=['no_such_module_xyz'])", "no_such_module_xyz"),
+        ("model = nobody_knows_this", "NameError: name 'nobody_knows_this'"),
     ],
 )
 def test_a_config_that_cannot_be_read_is_a_usage_error(
