@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from mmengine.dist import is_main_process
+from mmengine.dist import gather_object, is_main_process
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
@@ -37,6 +38,7 @@ class PredictionPictures(Hook):
         self.count = count
         self.score_threshold = score_threshold
         self.paths: list[str] = []
+        self._drawn: set[str] = set()
 
     def before_val_epoch(self, runner: Runner) -> None:
         """Choose pictures spread over the set, the same in every validation."""
@@ -63,14 +65,21 @@ class PredictionPictures(Hook):
         data_batch: Any = None,
         outputs: Sequence[Any] | None = None,
     ) -> None:
-        """Draw all pictures of the batch."""
-        for sample in outputs or ():
-            self._draw(runner, sample, all_processes=True)
+        """Draw all pictures of the batch, those of other processes too: the first one alone draws.
 
-    def _draw(self, runner: Runner, sample: Any, all_processes: bool = False) -> None:
+        Samplers of tests give every process the same number of batches, filled up with pictures
+        that another one has; these are drawn once.
+        """
+        share = [sample.cpu() for sample in outputs or ()]
+        for sample in itertools.chain(*(gather_object(share) or ())):
+            if sample.img_path not in self._drawn:
+                self._drawn.add(sample.img_path)
+                self._draw(runner, sample)
+
+    def _draw(self, runner: Runner, sample: Any) -> None:
         import mmcv
 
-        if not (all_processes or is_main_process()):
+        if not is_main_process():
             return
         os.makedirs(self.folder, exist_ok=True)
         stem = os.path.splitext(os.path.basename(sample.img_path))[0]

@@ -1,5 +1,6 @@
 """Which pictures are drawn, and where."""
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +16,10 @@ class Sample(SimpleNamespace):
 
     def __contains__(self, name: str) -> bool:
         return hasattr(self, name)
+
+    def cpu(self) -> "Sample":
+        """It is there."""
+        return self
 
 
 class Visualizer:
@@ -38,6 +43,13 @@ def picture(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.fixture
+def namesake(picture: str, tmp_path: Path) -> str:
+    """Another picture of the same name."""
+    (tmp_path / "elsewhere").mkdir()
+    return shutil.copy(picture, tmp_path / "elsewhere/a.jpg")
+
+
 def run(hook: PredictionPictures, pictures: int, sample: Sample) -> list[int]:
     """Validate, and say at which pictures something was drawn."""
     runner = SimpleNamespace(val_dataloader=range(pictures), visualizer=Visualizer())
@@ -56,19 +68,22 @@ def test_the_pictures_of_a_validation_are_spread_over_the_set(picture: str, tmp_
     assert run(hook, 2, Sample(img_path=picture)) == [0, 1]
 
 
-def test_pictures_of_one_name_do_not_overwrite_each_other(picture: str, tmp_path: Path) -> None:
+def test_pictures_of_one_name_do_not_overwrite_each_other(
+    picture: str, namesake: str, tmp_path: Path
+) -> None:
     hook = PredictionPictures(str(tmp_path))
     runner = SimpleNamespace(visualizer=Visualizer())
-    hook.after_test_iter(runner, 0, outputs=[Sample(img_path=picture)] * 2)
+    hook.after_test_iter(runner, 0, outputs=[Sample(img_path=path) for path in (picture, namesake)])
+    hook.after_test_iter(runner, 1, outputs=[Sample(img_path=picture)])  # a sampler's filling
     assert [Path(path).name for path in hook.paths] == ["a.png", "a_1.png"]
     assert all(Path(path).is_file() for path in hook.paths)
 
 
-def test_truth_is_drawn_where_there_is_one(picture: str, tmp_path: Path) -> None:
+def test_truth_is_drawn_where_there_is_one(picture: str, namesake: str, tmp_path: Path) -> None:
     hook = PredictionPictures(str(tmp_path), score_threshold=0.4)
     runner = SimpleNamespace(visualizer=Visualizer())
     known = Sample(img_path=picture, gt_instances=[], pred_instances=[])
-    hook.after_test_iter(runner, 0, outputs=[known, Sample(img_path=picture)])
+    hook.after_test_iter(runner, 0, outputs=[known, Sample(img_path=namesake)])
     truth = [asked["draw_gt"] for asked in runner.visualizer.asked]
     assert truth == [True, False]
     assert runner.visualizer.asked[0]["pred_score_thr"] == 0.4

@@ -2,6 +2,7 @@
 
 import os
 import runpy
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -108,3 +109,11 @@ def trained(start: Call, small: dict, tmp_path_factory: pytest.TempPathFactory) 
     words += ["--seed", "4", "--work-dir", str(work_dir), *small["detection"]]
     ended = start(sys.executable, "tools/train.py", *words, "--max-iters", "2")
     return Trained(work_dir, ended, words)
+
+
+@pytest.fixture
+def port() -> str:
+    """A free port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])

@@ -83,3 +83,18 @@ def test_a_file_that_is_no_checkpoint_is_an_error(
     ended = call("test.py", *words)
     assert ended.code == 2
     assert "LICENSE" in ended.err
+
+
+def test_two_processes_of_torchrun_test_a_detector_together(
+    trained: Any, start: Callable, tmp_path: Path, port: str
+) -> None:
+    show, out = tmp_path / "show", tmp_path / "found.json"
+    run = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    run += ["--master-port", port, "tools/test.py", str(trained.config), str(trained.checkpoint)]
+    run += ["--launcher", "pytorch", "--work-dir", str(tmp_path / "work")]
+    run += ["--show-dir", str(show), "--out", str(out)]
+    ended = start(*run, "--cfg-options", "model.test_cfg.rcnn.score_thr=0.0")
+    assert ended.code == 0, ended.err
+    assert ended.out.count("mask AP50") == 1
+    assert len(list(show.glob("*.png"))) == 2
+    assert {one["image_id"] for one in json.loads(out.read_text())} == {1000001, 1000002}

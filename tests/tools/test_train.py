@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import socket
 import stat
 import subprocess
 import sys
@@ -26,14 +25,6 @@ def losses(checkpoint: Path) -> np.ndarray:
     """Read the loss of each iteration out of a checkpoint."""
     hub = read_checkpoint(checkpoint)["message_hub"]
     return hub["log_scalars"]["train/loss"].data[0]
-
-
-@pytest.fixture
-def port() -> str:
-    """A free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return str(free.getsockname()[1])
 
 
 def test_a_run_shows_its_progress_and_ends_with_where_everything_lies(trained: Any) -> None:
