@@ -12,6 +12,7 @@ import difflib
 
 from mmengine.registry import HOOKS as MMENGINE_HOOKS
 from mmengine.registry import MODELS as MMENGINE_MODELS
+from mmengine.registry import OPTIM_WRAPPER_CONSTRUCTORS as MMENGINE_CONSTRUCTORS
 from mmengine.registry import Registry
 
 
@@ -47,4 +48,10 @@ MODELS = NearNameRegistry(
 )
 HOOKS = NearNameRegistry(
     "hook", parent=MMENGINE_HOOKS, scope="swin_mm", locations=["swin_mm.engine"]
+)
+OPTIM_WRAPPER_CONSTRUCTORS = NearNameRegistry(
+    "optimizer wrapper constructor",
+    parent=MMENGINE_CONSTRUCTORS,
+    scope="swin_mm",
+    locations=["swin_mm.engine"],
 )

@@ -2,8 +2,17 @@
 
 from swin_mm.engine.arguments import ToolParser
 from swin_mm.engine.errors import UsageError, run_tool
+from swin_mm.engine.layer_decay import LayerDecayOptimWrapperConstructor
 from swin_mm.engine.logger import EvenLoggerHook
 from swin_mm.engine.testing import test
 from swin_mm.engine.training import train
 
-__all__ = ["EvenLoggerHook", "ToolParser", "UsageError", "run_tool", "test", "train"]
+__all__ = [
+    "EvenLoggerHook",
+    "LayerDecayOptimWrapperConstructor",
+    "ToolParser",
+    "UsageError",
+    "run_tool",
+    "test",
+    "train",
+]
