@@ -14,6 +14,7 @@ import torch
 
 from swin_mm.checkpoints.download import download, is_url
 from swin_mm.checkpoints.errors import CheckpointError
+from swin_mm.checkpoints.numpy_pickles import is_plain_pickle, read_numpy_pickle
 from swin_mm.checkpoints.pickles import admitted
 
 MapLocation = str | torch.device | Mapping | Callable | None
@@ -24,7 +25,9 @@ _NAMED = re.compile(r"GLOBAL (\S+)|unrecognized function (.+)")
 def read_checkpoint(
     source: str | os.PathLike, *, map_location: MapLocation = "cpu", unsafe: bool = False
 ) -> dict[str, Any]:
-    """Read a ``.pth`` or ``.safetensors`` file or URL; the content tells which, not the ending.
+    """Read a ``.pth``, ``.safetensors`` or detectron2's ``.pkl`` file or URL.
+
+    The content tells which it is, not the ending.
 
     Args:
         source: path or http(s) URL. Downloads are kept where torch.hub keeps them, and checked
@@ -33,7 +36,7 @@ def read_checkpoint(
         unsafe: run the code that a pickle names. Only for files you trust.
 
     Returns:
-        What was saved, containers and all.
+        What was saved, containers and all; the arrays of a ``.pkl`` as tensors.
 
     Raises:
         CheckpointError: if there is no such file, it is damaged, or it wants to run code.
@@ -42,8 +45,11 @@ def read_checkpoint(
     start = _start_of(path)
     if start[8:9] == b"{" and int.from_bytes(start[:8], "little") < path.stat().st_size:
         content = _read_safetensors(path, map_location)
+    elif is_plain_pickle(start):
+        device = _device(map_location)
+        content = _refusing(path, lambda: read_numpy_pickle(path, device=device, unsafe=unsafe))
     else:
-        content = _read_pickled(path, map_location, unsafe)
+        content = _refusing(path, lambda: _read_torch(path, map_location, unsafe))
     if not isinstance(content, dict):
         raise CheckpointError(
             f"a checkpoint must hold a dictionary, {path} holds a {type(content).__name__}. "
@@ -52,12 +58,17 @@ def read_checkpoint(
     return content
 
 
-def _read_pickled(path: Path, map_location: MapLocation, unsafe: bool) -> Any:
+def _read_torch(path: Path, map_location: MapLocation, unsafe: bool) -> Any:
+    if unsafe:
+        return torch.load(path, map_location=map_location, weights_only=False)
+    with admitted():
+        return torch.load(path, map_location=map_location, weights_only=True)
+
+
+def _refusing(path: Path, read: Callable[[], Any]) -> Any:
+    """Read a pickle; say of one that failed whether it wants to run code or is damaged."""
     try:
-        if unsafe:
-            return torch.load(path, map_location=map_location, weights_only=False)
-        with admitted():
-            return torch.load(path, map_location=map_location, weights_only=True)
+        return read()
     except pickle.UnpicklingError as error:
         named = _NAMED.search(str(error))
         if named and not _ends_within(path, named[1] or named[2]):
@@ -80,11 +91,15 @@ def _read_safetensors(path: Path, map_location: MapLocation) -> dict[str, torch.
             f"{path} is a safetensors file, which needs the package safetensors. "
             'Install it: pip install "swin_mm[safetensors]"'
         ) from error
-    device = map_location if isinstance(map_location, str | torch.device) else "cpu"
     try:
-        return load_file(path, device=str(device))
+        return load_file(path, device=str(_device(map_location)))
     except SafetensorError as error:
         raise CheckpointError(_damaged(path, error)) from error
+
+
+def _device(map_location: MapLocation) -> str | torch.device:
+    """Take what names one device; maps of storages are torch's own."""
+    return map_location if isinstance(map_location, str | torch.device) else "cpu"
 
 
 def _existing(path: Path) -> Path:

@@ -10,21 +10,23 @@ from typing import Any
 import torch
 
 from swin_mm.checkpoints.errors import CheckpointError
+from swin_mm.checkpoints.numpy_pickles import write_numpy_pickle
 
 
 def save_checkpoint(state: Mapping[str, Any], path: str | os.PathLike) -> None:
     """Write a checkpoint beside its place, to the disk, then into its place.
 
     Args:
-        state: what to save; tensors alone, without containers, for ``.safetensors``.
-        path: where; the ending ``.safetensors`` chooses that format, any other ``torch.save``.
+        state: what to save; tensors alone, without containers, for ``.safetensors`` and ``.pkl``.
+        path: where; the ending ``.safetensors`` chooses that format, ``.pkl`` detectron2's pickle
+            of arrays, any other ``torch.save``.
 
     Raises:
         CheckpointError: if it cannot be written. What was at the path is still there then.
     """
     path = Path(path).expanduser()
     beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    write = _write_safetensors if path.suffix == ".safetensors" else torch.save
+    write = {".safetensors": _write_safetensors, ".pkl": _write_pkl}.get(path.suffix, torch.save)
     try:
         write(state, beside)
         with beside.open("rb+") as file:
@@ -47,15 +49,29 @@ def _write_safetensors(state: Mapping[str, Any], path: Path) -> None:
             "writing .safetensors needs the package safetensors. "
             'Install it: pip install "swin_mm[safetensors]"'
         ) from error
-    others = [str(key) for key, value in state.items() if not isinstance(value, torch.Tensor)]
-    if others:
-        raise CheckpointError(
-            "a safetensors file holds tensors alone, this checkpoint also holds "
-            f"{', '.join(others[:5])}. Save its state_dict, or to a .pth file"
-        )
+    _check_tensors(state, "a safetensors")
     # The format knows no two names for one memory, and no strides.
     tensors = {key: value.detach().clone().contiguous() for key, value in state.items()}
     save_file(tensors, path, metadata={"format": "pt"})
+
+
+def _write_pkl(state: Mapping[str, Any], path: Path) -> None:
+    _check_tensors(state, "a .pkl")
+    try:
+        write_numpy_pickle(state, path)
+    except TypeError as error:
+        raise CheckpointError(
+            f"a .pkl file holds NumPy's arrays: {error}. Convert the tensors to float32 first"
+        ) from error
+
+
+def _check_tensors(state: Mapping[str, Any], kind: str) -> None:
+    others = [str(key) for key, value in state.items() if not isinstance(value, torch.Tensor)]
+    if others:
+        raise CheckpointError(
+            f"{kind} file holds tensors alone, this checkpoint also holds "
+            f"{', '.join(others[:5])}. Save its state_dict, or to a .pth file"
+        )
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,5 +1,7 @@
 import os
+import pickle
 
+import numpy as np
 import pytest
 import torch
 
@@ -74,3 +76,37 @@ def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
 def test_a_folder_that_is_not_there_is_one_error(tmp_path):
     with pytest.raises(CheckpointError, match="folder must exist"):
         save_checkpoint(STATE, tmp_path / "missing" / "file.pth")
+
+
+def test_a_pkl_is_what_detectron2_reads(tmp_path):
+    state = {"a": torch.arange(6.0).view(2, 3).mT, "b": torch.ones(2, requires_grad=True)}
+    save_checkpoint(state, tmp_path / "a.pkl")
+    with (tmp_path / "a.pkl").open("rb") as file:
+        read = pickle.load(file, encoding="latin1")
+    assert read["matching_heuristics"] is True and read["__author__"] == "swin_mm"
+    assert np.array_equal(read["model"]["a"], state["a"].numpy())
+    assert read["model"]["b"].dtype == np.float32
+
+
+def test_numpy_1_knows_every_name_in_a_pkl(tmp_path):
+    save_checkpoint({"a": torch.ones(2), "b": torch.ones(2)}, tmp_path / "a.pkl")
+    assert b"numpy._core" not in (tmp_path / "a.pkl").read_bytes()
+
+
+def test_a_pkl_is_read_again(tmp_path, same_tensors):
+    state = {"a": torch.randn(3, 4), "b": torch.arange(3), "c": torch.ones(()).half()}
+    save_checkpoint(state, tmp_path / "a.pkl")
+    assert same_tensors(read_checkpoint(tmp_path / "a.pkl")["model"], state) == []
+    assert os.listdir(tmp_path) == ["a.pkl"]
+
+
+def test_a_pkl_of_numbers_that_numpy_lacks_is_one_error(tmp_path):
+    with pytest.raises(CheckpointError, match=r"NumPy's arrays: .*BFloat16.*float32 first"):
+        save_checkpoint({"a": torch.ones(2).bfloat16()}, tmp_path / "a.pkl")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_pkl_takes_nothing_but_tensors(tmp_path):
+    with pytest.raises(CheckpointError, match=r"a \.pkl file holds tensors alone.*epoch"):
+        save_checkpoint({"epoch": 3}, tmp_path / "a.pkl")
+    assert os.listdir(tmp_path) == []
