@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 
-def relative_position_index(window: tuple[int, int]) -> Tensor:
+def relative_position_index(
+    window: tuple[int, int], *, device: torch.device | None = None
+) -> Tensor:
     """Number the offsets between the tokens of a window.
 
     A query at row i, column j and a key at row k, column l are apart by (i - k, j - l), which is
@@ -16,13 +20,14 @@ def relative_position_index(window: tuple[int, int]) -> Tensor:
 
     Args:
         window: height Mh and width Mw of a window, tokens.
+        device: of the result.
 
     Returns:
         Row of the table for every query and key, int64, (N, N).
     """
     mh, mw = window
-    row = torch.arange(mh).repeat_interleave(mw)  # (N,)
-    column = torch.arange(mw).repeat(mh)  # (N,)
+    row = torch.arange(mh, device=device).repeat_interleave(mw)  # (N,)
+    column = torch.arange(mw, device=device).repeat(mh)  # (N,)
     down = row[:, None] - row + (mh - 1)
     across = column[:, None] - column + (mw - 1)
     return down * (2 * mw - 1) + across
@@ -32,13 +37,37 @@ def relative_position_bias(table: Tensor, index: Tensor) -> Tensor:
     """Look the biases up.
 
     Args:
-        table: ((2 Mh - 1) * (2 Mw - 1), nH), learned.
+        table: ((2 Mh - 1) * (2 Mw - 1), nH), learned or computed.
         index: (N, N), from :func:`relative_position_index`.
 
     Returns:
         What to add to the attention scores, (nH, N, N).
     """
     return table[index.flatten()].view(*index.shape, -1).permute(2, 0, 1)
+
+
+def log_spaced_offsets(window: tuple[int, int], pretrained_window: tuple[int, int]) -> Tensor:
+    """Place the offsets between the tokens of a window on a logarithmic scale.
+
+    An offset by t, in units of the largest one met in pretraining, lies at
+    sign(t) log2(1 + 8 |t|) / log2(8); so a window of twice the side asks for positions little
+    beyond those that were learned (Liu et al. 2022, eq. 4, and the scale of the authors' code).
+    A window of one token has one offset, 0; as a unit it counts as 1.
+
+    Args:
+        window: height Mh and width Mw of a window, tokens.
+        pretrained_window: of the windows that the weights were learned on, tokens.
+
+    Returns:
+        Down and across, in the order of :func:`relative_position_index`'s table, float64 on the
+        CPU, ((2 Mh - 1) * (2 Mw - 1), 2).
+    """
+    axes = []
+    for side, learned in zip(window, pretrained_window, strict=True):
+        offset = torch.arange(1 - side, side, dtype=torch.float64, device="cpu")
+        scaled = 8 * offset / max(learned - 1, 1)
+        axes.append(scaled.sign() * scaled.abs().log1p() / math.log(8))
+    return torch.cartesian_prod(*axes)
 
 
 def resize_position_embedding(

@@ -1,10 +1,12 @@
 import itertools
+import math
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 from swin_mm.ops.position import (
+    log_spaced_offsets,
     relative_position_bias,
     relative_position_index,
     resize_position_embedding,
@@ -26,6 +28,21 @@ def test_the_bias_is_the_tables_row_for_every_head():
     bias = relative_position_bias(table, index)
     assert bias.shape == (4, 6, 6)
     assert torch.equal(bias[2, 1, 5], table[index[1, 5], 2])
+
+
+@pytest.mark.parametrize("learned", [(3, 5), (2, 9), (1, 1)])
+def test_offsets_are_spaced_by_their_logarithm_in_the_tables_order(learned):
+    coords = log_spaced_offsets((3, 5), learned)
+    assert coords.dtype == torch.float64
+    offsets = itertools.product(range(-2, 3), range(-4, 5))
+    for row, offset in zip(coords.tolist(), offsets, strict=True):
+        for place, step, side in zip(row, offset, learned, strict=True):
+            expected = math.log2(1 + 8 * abs(step) / max(side - 1, 1)) / 3
+            assert place == pytest.approx(math.copysign(expected, step))
+
+
+def test_a_window_of_one_token_has_offset_0():
+    assert torch.equal(log_spaced_offsets((1, 1), (1, 1)), torch.zeros(1, 2, dtype=torch.float64))
 
 
 def test_an_embedding_at_its_own_size_is_untouched():

@@ -7,10 +7,18 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from swin_mm.ops.attention.cosine import scaled_cosines
 from swin_mm.ops.attention.reference import reference_attention
 from swin_mm.ops.attention.sdpa import sdpa_attention
 
-__all__ = ["Backend", "choose_backend", "reference_attention", "sdpa_attention", "window_attention"]
+__all__ = [
+    "Backend",
+    "choose_backend",
+    "reference_attention",
+    "scaled_cosines",
+    "sdpa_attention",
+    "window_attention",
+]
 
 Backend = Literal["auto", "reference", "sdpa"]
 
@@ -43,7 +51,7 @@ def window_attention(
     Args:
         q: queries, (windows, nH, N, d), any strides.
         k: keys, like q.
-        v: values, like q.
+        v: values, like q; of a narrower dtype where queries and keys were widened.
         bias: added to the scaled scores of every window, (nH, N, N).
         mask: True where attention is allowed, queries by keys, (N, N) or one a window,
             (windows, 1, N, N). Every query needs a key.
@@ -52,7 +60,7 @@ def window_attention(
         backend: ``"reference"``, ``"sdpa"``, or the best one for these arguments.
 
     Returns:
-        (windows, nH, N, d).
+        (windows, nH, N, d), of the values' dtype.
 
     Raises:
         ValueError: if the backend has another name.

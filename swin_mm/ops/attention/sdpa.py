@@ -22,7 +22,8 @@ def sdpa_attention(
     """Same as :func:`swin_mm.ops.attention.reference_attention`, fused.
 
     One bias of (nH, N, N) serves all windows by broadcasting. Under autocast it stays float32
-    beside half-precision queries where the kernel takes that, which is on the CPU.
+    beside half-precision queries where the kernel takes that, which is on the CPU. Values narrower
+    than the queries are widened, since the kernel has one dtype for all three.
     """
     if bias is not None:
         bias = bias[None]  # torch's CPU kernel takes a bias of four dimensions only
@@ -30,6 +31,12 @@ def sdpa_attention(
         if not (q.device.type == "cpu" and bias.dtype == torch.float32):
             bias = bias.to(q.dtype)
     with autocast_off(q.device):
-        return F.scaled_dot_product_attention(
-            q, k, v, attn_mask=mask if bias is None else bias, dropout_p=dropout, scale=scale
+        mixed = F.scaled_dot_product_attention(
+            q,
+            k,
+            v.to(q.dtype),
+            attn_mask=mask if bias is None else bias,
+            dropout_p=dropout,
+            scale=scale,
         )
+        return mixed.to(v.dtype)
