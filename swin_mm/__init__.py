@@ -8,7 +8,12 @@ except ImportError as error:
         'pip install "swin_mm[onedl]" (maintained forks) or pip install "swin_mm[openmmlab]"'
     ) from error
 
-from swin_mm.backbones import VARIANTS, SwinTransformer, count_flops
+from swin_mm.backbones import (
+    VARIANTS,
+    SwinTransformer,
+    SwinTransformerV2,
+    count_flops,
+)
 from swin_mm.layers import RelativePositionBias
 from swin_mm.ops import WindowPlan
 
@@ -18,6 +23,7 @@ __all__ = [
     "VARIANTS",
     "RelativePositionBias",
     "SwinTransformer",
+    "SwinTransformerV2",
     "WindowPlan",
     "__version__",
     "count_flops",

@@ -2,6 +2,13 @@
 
 from swin_mm.backbones.flops import count_flops
 from swin_mm.backbones.swin import SwinTransformer
+from swin_mm.backbones.swin_v2 import SwinTransformerV2
 from swin_mm.backbones.variants import VARIANTS, Variant
 
-__all__ = ["VARIANTS", "SwinTransformer", "Variant", "count_flops"]
+__all__ = [
+    "VARIANTS",
+    "SwinTransformer",
+    "SwinTransformerV2",
+    "Variant",
+    "count_flops",
+]

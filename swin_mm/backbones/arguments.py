@@ -6,7 +6,7 @@ import difflib
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 WindowSize = int | Sequence[int] | Sequence[Sequence[int]]
@@ -24,7 +24,38 @@ RESNET_NAMES = frozenset(
 )
 
 
-def understands_official_names(init: Callable[..., None]) -> Callable[..., None]:
+Init = Callable[..., None]
+
+
+def takes_arguments_of(*owners: type, without: Collection[str] = ()) -> Callable[[Init], Init]:
+    """Write the keyword-only arguments of other classes into the signature of an ``__init__``.
+
+    For one that passes ``**shared`` on to them: ``help()`` then shows what it takes, and
+    :func:`understands_official_names` refuses what it does not.
+
+    Args:
+        owners: classes; of an argument that several have, the first one's default is shown.
+        without: arguments that are not passed on.
+    """
+
+    def decorate(init: Init) -> Init:
+        signature = inspect.signature(init)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        taken = {p.name for p in own}.union(without)
+        shared = {
+            p.name: p
+            for owner in reversed(owners)
+            for p in inspect.signature(owner).parameters.values()
+            if p.kind is p.KEYWORD_ONLY and p.name not in taken
+        }
+        itself, *own = own
+        init.__signature__ = signature.replace(parameters=[itself, *shared.values(), *own])
+        return init
+
+    return decorate
+
+
+def understands_official_names(init: Init) -> Init:
     """Let a constructor of keywords take the official repositories' names too, with a note.
 
     Raises:
@@ -35,13 +66,13 @@ def understands_official_names(init: Callable[..., None]) -> Callable[..., None]
 
     @functools.wraps(init)
     def translated(self: Any, **given: Any) -> None:
-        arguments = {}
+        owner, arguments = type(self).__name__, {}
         for name, value in given.items():
             ours = OFFICIAL_NAMES.get(name, name)
             if ours not in known:
-                raise TypeError(_unknown(name, [*known, *OFFICIAL_NAMES]))
+                raise TypeError(_unknown(name, [*known, *OFFICIAL_NAMES], owner))
             if ours in arguments or (ours != name and ours in given):
-                raise TypeError(f"SwinTransformer got {ours!r} twice, once as {name!r}; drop one")
+                raise TypeError(f"{owner} got {ours!r} twice, once as {name!r}; drop one")
             if ours != name:
                 note = f"{name!r} is the official repositories' name for OpenMMLab's {ours!r}"
                 warnings.warn(note, FutureWarning, stacklevel=2)
@@ -51,39 +82,45 @@ def understands_official_names(init: Callable[..., None]) -> Callable[..., None]
     return translated
 
 
-def _unknown(name: str, known: Sequence[str]) -> str:
-    message = f"SwinTransformer has no argument {name!r}"
+def _unknown(name: str, known: Sequence[str], owner: str) -> str:
+    message = f"{owner} has no argument {name!r}"
     if name in RESNET_NAMES:
         return (
             f"{message}; it is a ResNet's. A config that replaces an inherited backbone must say "
-            "backbone=dict(_delete_=True, type='swin_mm.SwinTransformer', ...)"
+            f"backbone=dict(_delete_=True, type='swin_mm.{owner}', ...)"
         )
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     proposals = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(known)}"
     return f"{message}; {proposals}"
 
 
-def as_pair(value: int | Sequence[int], name: str) -> tuple[int, int]:
+def as_pair(value: int | Sequence[int], name: str, *, least: int = 1) -> tuple[int, int]:
     """Read one number, or height and width.
 
     Raises:
-        ValueError: if it is neither, or not positive whole numbers.
+        ValueError: if it is neither, or not whole numbers from ``least`` on.
     """
     pair = tuple(value) if isinstance(value, Sequence) else (value, value)
     if len(pair) == 1:
         pair *= 2
-    if len(pair) != 2 or any(not isinstance(side, int) or side < 1 for side in pair):
-        raise ValueError(f"{name} must be a whole number >= 1, or (height, width), got {value!r}")
+    if len(pair) != 2 or any(not isinstance(side, int) or side < least for side in pair):
+        raise ValueError(
+            f"{name} must be a whole number >= {least}, or (height, width), got {value!r}"
+        )
     return pair
 
 
-def windows_by_stage(value: WindowSize, num_stages: int) -> list[tuple[int, int]]:
+def windows_by_stage(
+    value: WindowSize, num_stages: int, *, name: str = "window_size", least: int = 1
+) -> list[tuple[int, int]]:
     """Read ``window_size``: one for all stages, or one a stage.
 
     Args:
         value: 7, or (7, 14) for height and width, or one of these for each stage. Two plain
             numbers are always height and width.
         num_stages: stages of the network.
+        name: of the argument, for errors.
+        least: the smallest side that is allowed, tokens.
 
     Returns:
         Height and width of the windows of each stage, tokens.
@@ -95,10 +132,10 @@ def windows_by_stage(value: WindowSize, num_stages: int) -> list[tuple[int, int]
         len(value) <= 2 and all(isinstance(side, int) for side in value)
     )
     if is_one:
-        return [as_pair(value, "window_size")] * num_stages
+        return [as_pair(value, name, least=least)] * num_stages
     if len(value) != num_stages:
         raise ValueError(
-            f"window_size must be one window, or one for each of the {num_stages} stages, got "
+            f"{name} must be one window, or one for each of the {num_stages} stages, got "
             f"{len(value)}: {value!r}"
         )
-    return [as_pair(window, "window_size of a stage") for window in value]
+    return [as_pair(window, f"{name} of a stage", least=least) for window in value]

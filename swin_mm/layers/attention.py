@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
-from swin_mm.layers.position import RelativePositionBias
-from swin_mm.layers.stochastic_depth import DropPath
+from swin_mm.layers.position import PositionBias, RelativePositionBias
 from swin_mm.ops.attention import window_attention
 from swin_mm.ops.mask_cache import MASKS
 from swin_mm.ops.masks import Region, regions, window_masks
 from swin_mm.ops.windows import SmallMaps, WindowPlan, cut_windows, join_windows
+
+AttentionFactory = Callable[[int, int], PositionBias]
+"""Makes a :class:`WindowAttention`, or what stands for one, of C channels and nH heads."""
 
 
 class WindowAttention(RelativePositionBias):
@@ -66,19 +70,17 @@ class ShiftedWindowAttention(nn.Module):
     """Attention over a map of any size: lay it out in windows, attend, put it back.
 
     Args:
-        attention: works within the windows.
+        attention: works within the windows, a :class:`WindowAttention` or one of its kind.
         shifted: whether the windows are shifted by half a window.
-        drop_path_rate: chance to drop this branch, per picture, in training.
         mask_padding: whether padded tokens are hidden; see :func:`swin_mm.ops.regions`.
         small_maps: see :meth:`swin_mm.ops.WindowPlan.of`.
     """
 
     def __init__(
         self,
-        attention: WindowAttention,
+        attention: PositionBias,
         *,
         shifted: bool,
-        drop_path_rate: float = 0.0,
         mask_padding: bool = False,
         small_maps: SmallMaps = "shift",
     ) -> None:
@@ -87,10 +89,9 @@ class ShiftedWindowAttention(nn.Module):
         self.mask_padding = mask_padding
         self.small_maps = small_maps
         self.w_msa = attention
-        self.drop = DropPath(drop_path_rate)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map normalised tokens (B, H, W, C) to what the block adds to its input, same shape."""
+        """Map tokens (B, H, W, C) to tokens of the same shape."""
         plan = WindowPlan.of(
             (x.shape[1], x.shape[2]),
             self.w_msa.window_size,
@@ -99,7 +100,7 @@ class ShiftedWindowAttention(nn.Module):
         )
         laid_out, bias = plan.lay_out(x), self.w_msa.bias()
         attend = self._attend_at_once if torch.compiler.is_compiling() else self._attend_by_region
-        return self.drop(plan.take_back(attend(laid_out, bias, plan)))
+        return plan.take_back(attend(laid_out, bias, plan))
 
     def _attend_by_region(self, laid_out: Tensor, bias: Tensor, plan: WindowPlan) -> Tensor:
         """Attend in a laid-out map, region by region, each with its one mask."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from swin_mm.layers.attention import ShiftedWindowAttention, WindowAttention
+from swin_mm.layers.attention import AttentionFactory, ShiftedWindowAttention
 from swin_mm.layers.patch import NormFactory, PatchMerging
 from swin_mm.layers.stochastic_depth import DropPath
 from swin_mm.ops.windows import SmallMaps
@@ -27,7 +27,6 @@ class FFN(nn.Module):
         feedforward_channels: channels in between.
         activation: makes the activation.
         drop_rate: share to drop after each linear layer in training.
-        drop_path_rate: chance to drop this branch, per picture, in training.
     """
 
     def __init__(
@@ -37,7 +36,6 @@ class FFN(nn.Module):
         *,
         activation: ActivationFactory,
         drop_rate: float = 0.0,
-        drop_path_rate: float = 0.0,
     ) -> None:
         super().__init__()
         self.layers = nn.Sequential(
@@ -47,11 +45,10 @@ class FFN(nn.Module):
             nn.Linear(feedforward_channels, embed_dims),
             nn.Dropout(drop_rate),
         )
-        self.drop = DropPath(drop_path_rate)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map normalised tokens (B, H, W, C) to what the block adds to its input, same shape."""
-        return self.drop(self.layers(x))
+        """Map tokens (B, H, W, C) to tokens of the same shape."""
+        return self.layers(x)
 
 
 @dataclass(frozen=True)
@@ -59,34 +56,33 @@ class BlockOptions:
     """What the blocks of a stage have in common.
 
     Attributes:
-        window_size: height and width of a window, tokens.
+        attention: makes the attention of C channels and nH heads within windows.
         norm: makes a norm over C.
         activation: makes the FFN's activation.
+        post_norm: norm what a branch gives rather than what it takes (SwinV2).
         mlp_ratio: channels between the FFN's layers by C.
-        qkv_bias: whether queries, keys and values have a bias.
-        qk_scale: factor of the scores; d ** -0.5 where it is ``None``.
-        drop_rate: share of tokens' channels to drop after each projection, in training.
-        attn_drop_rate: share of the attention weights to drop, in training.
+        drop_rate: share of tokens' channels to drop after the FFN's layers, in training.
         mask_padding: whether padded tokens are hidden from their windows.
         small_maps: see :meth:`swin_mm.ops.WindowPlan.of`.
         with_cp: keep only a block's input for the backward pass and compute the rest again.
     """
 
-    window_size: tuple[int, int]
+    attention: AttentionFactory
     norm: NormFactory
     activation: ActivationFactory
+    post_norm: bool = False
     mlp_ratio: float = 4
-    qkv_bias: bool = True
-    qk_scale: float | None = None
     drop_rate: float = 0.0
-    attn_drop_rate: float = 0.0
     mask_padding: bool = False
     small_maps: SmallMaps = "shift"
     with_cp: bool = False
 
 
 class SwinBlock(nn.Module):
-    """Attention, then FFN, each behind a norm and beside a residual (Liu et al. 2021, eq. 3).
+    """Attention, then FFN, each with a norm and beside a residual.
+
+    The norm comes first in the branch (Liu et al. 2021, eq. 3), or last (Liu et al. 2022, fig. 1),
+    where it keeps the branches of deep networks from growing. What is dropped is the whole branch.
 
     Args:
         embed_dims: channels, C.
@@ -107,20 +103,11 @@ class SwinBlock(nn.Module):
     ) -> None:
         super().__init__()
         self.with_cp = options.with_cp
+        self.post_norm = options.post_norm
         self.norm1 = options.norm(embed_dims)
-        attention = WindowAttention(
-            embed_dims,
-            num_heads,
-            window_size=options.window_size,
-            qkv_bias=options.qkv_bias,
-            qk_scale=options.qk_scale,
-            attn_drop_rate=options.attn_drop_rate,
-            proj_drop_rate=options.drop_rate,
-        )
         self.attn = ShiftedWindowAttention(
-            attention,
+            options.attention(embed_dims, num_heads),
             shifted=shifted,
-            drop_path_rate=drop_path_rate,
             mask_padding=options.mask_padding,
             small_maps=options.small_maps,
         )
@@ -130,8 +117,8 @@ class SwinBlock(nn.Module):
             int(options.mlp_ratio * embed_dims),
             activation=options.activation,
             drop_rate=options.drop_rate,
-            drop_path_rate=drop_path_rate,
         )
+        self.drop = DropPath(drop_path_rate)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map tokens (B, H, W, C) to tokens of the same shape."""
@@ -140,8 +127,11 @@ class SwinBlock(nn.Module):
         return self._forward(x)
 
     def _forward(self, x: Tensor) -> Tensor:
-        x = x + self.attn(self.norm1(x))
-        return x + self.ffn(self.norm2(x))
+        if self.post_norm:
+            x = x + self.drop(self.norm1(self.attn(x)))
+            return x + self.drop(self.norm2(self.ffn(x)))
+        x = x + self.drop(self.attn(self.norm1(x)))
+        return x + self.drop(self.ffn(self.norm2(x)))
 
 
 class SwinStage(nn.Module):

@@ -58,14 +58,22 @@ class PatchMerging(nn.Module):
         out_channels: channels of a merged token, 2 C in the paper.
         stride: tokens from one merged token to the next, 2 in the paper; less overlaps.
         norm: makes the norm over 4 C; ``None`` for no norm.
+        post_norm: norm the merged tokens instead, over ``out_channels`` (SwinV2).
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, *, stride: int, norm: NormFactory | None
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        stride: int,
+        norm: NormFactory | None,
+        post_norm: bool = False,
     ) -> None:
         super().__init__()
         self.stride = stride
-        self.norm = norm(4 * in_channels) if norm else None
+        self.post_norm = post_norm
+        self.norm = norm(out_channels if post_norm else 4 * in_channels) if norm else None
         self.reduction = nn.Linear(4 * in_channels, out_channels, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -83,4 +91,6 @@ class PatchMerging(nn.Module):
             x[:, i : i + down : stride, j : j + across : stride] for i in (0, 1) for j in (0, 1)
         ]
         x = torch.stack(neighbours, dim=-1).flatten(-2)
-        return self.reduction(x if self.norm is None else self.norm(x))
+        if self.norm is None:
+            return self.reduction(x)
+        return self.norm(self.reduction(x)) if self.post_norm else self.reduction(self.norm(x))

@@ -1,14 +1,92 @@
-"""The learned bias by relative position, as a module for anyone's attention."""
+"""The bias by relative position, learned or computed, as modules for anyone's attention."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from swin_mm.ops.position import relative_position_bias, relative_position_index
+from swin_mm.ops.attention.precision import autocast_off
+from swin_mm.ops.position import (
+    log_spaced_offsets,
+    relative_position_bias,
+    relative_position_index,
+)
 
 
-class RelativePositionBias(nn.Module):
+class PositionBias(nn.Module):
+    """Add to attention scores a bias by how far query and key are apart.
+
+    Every pair of tokens with the same offset, in any window, shares one number a head. What the
+    numbers are is for the two kinds below to say, in :meth:`bias`.
+
+    Args:
+        window_size: height Mh and width Mw of a window, tokens.
+        save_index: whether the index is written to checkpoints.
+
+    Raises:
+        ValueError: if the window is not height and width.
+
+    Attributes:
+        relative_position_index: row of the table for each pair, (N, N) with N = Mh * Mw.
+    """
+
+    def __init__(self, window_size: tuple[int, int], *, save_index: bool) -> None:
+        super().__init__()
+        if not (isinstance(window_size, tuple) and len(window_size) == 2 and min(window_size) > 0):
+            raise ValueError(
+                f"window_size must be (height, width), tokens, got {window_size!r}; "
+                "a square window of 7 is (7, 7)"
+            )
+        self.window_size = window_size
+        index = relative_position_index(window_size)
+        self.register_buffer("relative_position_index", index, persistent=save_index)
+
+    def bias(self) -> Tensor:
+        """Return the bias of every pair, (nH, N, N)."""
+        raise NotImplementedError
+
+    def forward(self, scores: Tensor) -> Tensor:
+        """Add the bias to scores.
+
+        Args:
+            scores: (..., nH, N, N), queries by keys, tokens in reading order.
+
+        Returns:
+            The sum, of the scores' shape and dtype.
+
+        Raises:
+            ValueError: if the last three dimensions are not (nH, N, N).
+        """
+        bias = self.bias()
+        if scores.shape[-3:] != bias.shape:
+            mh, mw = self.window_size
+            raise ValueError(
+                f"scores must end in (heads, tokens, tokens) = {tuple(bias.shape)} for a window of "
+                f"{mh} x {mw}, got shape {tuple(scores.shape)}; build {type(self).__name__} with "
+                "the window and the heads of these scores"
+            )
+        return scores + bias.to(scores.dtype)
+
+    def _compute_buffers(self) -> None:
+        """Compute what follows from the window alone, on the device of what is there."""
+        device = self.relative_position_index.device
+        self.relative_position_index = relative_position_index(self.window_size, device=device)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> PositionBias:
+        """Move or convert, but keep the buffers exact.
+
+        Half precision would round them for good, and ``to_empty`` leave them unset; a checkpoint
+        brings neither back.
+        """
+        super()._apply(fn, recurse)
+        self._compute_buffers()
+        return self
+
+
+class RelativePositionBias(PositionBias):
     """Add a learned bias to attention scores by how far query and key are apart.
 
     Every pair of tokens with the same offset, in any window, shares one number a head (Liu et al.
@@ -31,17 +109,10 @@ class RelativePositionBias(nn.Module):
     """
 
     def __init__(self, window_size: tuple[int, int], *, num_heads: int) -> None:
-        super().__init__()
-        if not (isinstance(window_size, tuple) and len(window_size) == 2 and min(window_size) > 0):
-            raise ValueError(
-                f"window_size must be (height, width), tokens, got {window_size!r}; "
-                "a square window of 7 is (7, 7)"
-            )
-        self.window_size = window_size
+        super().__init__(window_size, save_index=True)
         mh, mw = window_size
         table = torch.empty((2 * mh - 1) * (2 * mw - 1), num_heads)
         self.relative_position_bias_table = nn.Parameter(table)
-        self.register_buffer("relative_position_index", relative_position_index(window_size))
         self.register_load_state_dict_pre_hook(_keep_own_index)
         self.reset_parameters()
 
@@ -55,27 +126,62 @@ class RelativePositionBias(nn.Module):
             self.relative_position_bias_table, self.relative_position_index
         )
 
-    def forward(self, scores: Tensor) -> Tensor:
-        """Add the bias to scores.
 
-        Args:
-            scores: (..., nH, N, N), queries by keys, tokens in reading order.
+class ContinuousPositionBias(PositionBias):
+    """Add to attention scores a bias that a small network computes from query and key's offset.
 
-        Returns:
-            The sum, of the scores' shape and dtype.
+    The network sees offsets on a logarithmic scale, so its weights serve windows of any size (Liu
+    et al. 2022, eq. 3 and 4). The bias lies between 0 and 16, as in the authors' code. It plugs
+    into attention as :class:`RelativePositionBias` does, and is computed anew at every call.
 
-        Raises:
-            ValueError: if the last three dimensions are not (nH, N, N).
-        """
-        bias = self.bias()
-        if scores.shape[-3:] != bias.shape:
-            mh, mw = self.window_size
-            raise ValueError(
-                f"scores must end in (heads, tokens, tokens) = {tuple(bias.shape)} for a window of "
-                f"{mh} x {mw}, got shape {tuple(scores.shape)}; build RelativePositionBias with "
-                "the window and the heads of these scores"
-            )
-        return scores + bias.to(scores.dtype)
+    Args:
+        window_size: height Mh and width Mw of a window, tokens.
+        num_heads: heads of the attention, nH.
+        pretrained_window_size: height and width of the windows that the weights were learned on,
+            tokens; 0 stands for that of ``window_size``.
+
+    Raises:
+        ValueError: if a window is not height and width.
+
+    Attributes:
+        cpb_mlp: the network, 2 -> 512 -> nH.
+        relative_coords_table: offsets on the logarithmic scale, ((2 Mh - 1) * (2 Mw - 1), 2); of
+            the parameters' dtype, float32 at least.
+        relative_position_index: row of the table for each pair, (N, N) with N = Mh * Mw.
+    """
+
+    def __init__(
+        self,
+        window_size: tuple[int, int],
+        *,
+        num_heads: int,
+        pretrained_window_size: tuple[int, int] = (0, 0),
+    ) -> None:
+        super().__init__(window_size, save_index=False)
+        self.pretrained_window_size = tuple(
+            learned or side
+            for learned, side in zip(pretrained_window_size, window_size, strict=True)
+        )
+        self.cpb_mlp = nn.Sequential(
+            nn.Linear(2, 512), nn.ReLU(), nn.Linear(512, num_heads, bias=False)
+        )
+        self.register_buffer("relative_coords_table", None, persistent=False)
+        self._compute_buffers()
+
+    def bias(self) -> Tensor:
+        """Return the bias of every pair, (nH, N, N), in float32 at least."""
+        coords, (first, _, last) = self.relative_coords_table, self.cpb_mlp
+        with autocast_off(coords.device):
+            hidden = F.linear(coords, first.weight.to(coords.dtype), first.bias.to(coords.dtype))
+            table = 16 * F.linear(hidden.relu(), last.weight.to(coords.dtype)).sigmoid()
+        return relative_position_bias(table, self.relative_position_index)
+
+    def _compute_buffers(self) -> None:
+        super()._compute_buffers()
+        weight = self.cpb_mlp[0].weight
+        dtype = torch.promote_types(weight.dtype, torch.float32)
+        coords = log_spaced_offsets(self.window_size, self.pretrained_window_size)
+        self.relative_coords_table = coords.to(weight.device, dtype)
 
 
 def _keep_own_index(

@@ -76,9 +76,9 @@ def test_a_deeper_networks_state_loads_without_its_later_stages():
 
 def test_stochastic_depth_grows_linearly_over_the_whole_depth():
     model = build(drop_path_rate=0.7)
-    rates = [block.attn.drop.rate for stage in model.stages for block in stage.blocks]
+    rates = [block.drop.rate for stage in model.stages for block in stage.blocks]
     assert rates == pytest.approx([0.1 * i for i in range(8)])
-    assert build(drop_path_rate=0.7, out_indices=(0,)).stages[0].blocks[1].ffn.drop.rate == rates[1]
+    assert build(drop_path_rate=0.7, out_indices=(0,)).stages[0].blocks[1].drop.rate == rates[1]
 
 
 @pytest.mark.parametrize("argument", ["drop_rate", "attn_drop_rate", "drop_path_rate"])

@@ -1,13 +1,16 @@
+from functools import partial
+
 import pytest
 import torch
 from random_weights import randomise
 from torch import nn
 
-from swin_mm.layers import BlockOptions, SwinBlock, SwinStage
+from swin_mm.layers import BlockOptions, SwinBlock, SwinStage, WindowAttention
 
 
-def options(**changes):
-    return BlockOptions(window_size=(3, 3), norm=nn.LayerNorm, activation=nn.GELU, **changes)
+def options(attn_drop_rate=0.0, **changes):
+    attention = partial(WindowAttention, window_size=(3, 3), attn_drop_rate=attn_drop_rate)
+    return BlockOptions(attention, norm=nn.LayerNorm, activation=nn.GELU, **changes)
 
 
 def test_a_block_is_two_residuals_behind_norms():
@@ -17,12 +20,20 @@ def test_a_block_is_two_residuals_behind_norms():
     torch.testing.assert_close(block(x), middle + block.ffn.layers(block.norm2(middle)))
 
 
+def test_a_block_may_have_its_norms_last_and_drops_them_with_the_branch():
+    block = randomise(SwinBlock(8, 2, options=options(post_norm=True), drop_path_rate=0.5)).eval()
+    x = torch.randn(2, 5, 4, 8)
+    middle = x + block.norm1(block.attn(x))
+    torch.testing.assert_close(block(x), middle + block.norm2(block.ffn.layers(middle)))
+    block.drop.rate = 1.0  # a norm's bias would stay
+    assert torch.equal(block.train()(x), x)
+
+
 def test_every_second_block_is_shifted_and_has_its_own_rate():
     rates = [0.0, 0.1, 0.2]
     stage = SwinStage(8, 2, options=options(), drop_path_rates=rates, downsample=None)
     assert [block.attn.shifted for block in stage.blocks] == [False, True, False]
-    assert [block.attn.drop.rate for block in stage.blocks] == rates
-    assert [block.ffn.drop.rate for block in stage.blocks] == rates
+    assert [block.drop.rate for block in stage.blocks] == rates
 
 
 def test_recomputing_keeps_the_blocks_input_alone():

@@ -46,3 +46,12 @@ def test_merging_is_unfold_and_a_linear_layer(size, stride):
 def test_a_merged_token_halves_sides_rounding_up():
     merging = PatchMerging(3, 6, stride=2, norm=None)
     assert merging(torch.zeros(1, 5, 8, 3)).shape == (1, 3, 4, 6)
+
+
+def test_merged_tokens_may_be_normed_instead():
+    merging = PatchMerging(3, 6, stride=2, norm=nn.LayerNorm, post_norm=True)
+    nn.init.normal_(merging.norm.weight)
+    bare = PatchMerging(3, 6, stride=2, norm=None)
+    bare.reduction = merging.reduction
+    x = torch.randn(1, 5, 4, 3)
+    torch.testing.assert_close(merging(x), merging.norm(bare(x)))

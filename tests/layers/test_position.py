@@ -1,7 +1,12 @@
+import itertools
+
 import pytest
 import torch
+from random_weights import randomise
 
 from swin_mm import RelativePositionBias
+from swin_mm.layers import ContinuousPositionBias
+from swin_mm.ops import log_spaced_offsets
 
 
 def test_the_bias_plugged_into_scores_is_the_definition():
@@ -58,3 +63,73 @@ def test_the_table_learns():
     bias(torch.zeros(6, 3, 4, 4)).sum().backward()
     # Offset (0, 0) is met by 4 pairs in each of 6 windows.
     assert bias.relative_position_bias_table.grad[4].tolist() == [24.0] * 3
+
+
+def continuous(window=(2, 3), **options):
+    return randomise(ContinuousPositionBias(window, num_heads=4, **options))
+
+
+@pytest.mark.parametrize("learned", [(2, 3), (5, 4)])
+def test_a_computed_bias_is_the_networks_answer_to_the_offset(learned):
+    module = continuous(pretrained_window_size=learned)
+    coords = log_spaced_offsets((2, 3), learned).float().view(3, 5, 2)
+    bias = module.bias()
+    for query, key in itertools.product(range(6), repeat=2):
+        (i, j), (k, m) = divmod(query, 3), divmod(key, 3)
+        expected = 16 * module.cpb_mlp(coords[i - k + 1, j - m + 2]).sigmoid()
+        torch.testing.assert_close(bias[:, query, key], expected)
+
+
+def test_a_side_of_0_stands_for_the_windows_own():
+    assert continuous(pretrained_window_size=(0, 5)).pretrained_window_size == (2, 5)
+    assert torch.equal(continuous().bias(), continuous(pretrained_window_size=(2, 3)).bias())
+
+
+def test_a_computed_bias_plugs_into_scores_and_follows_the_weights():
+    module = continuous()
+    scores = torch.randn(5, 4, 6, 6)
+    torch.testing.assert_close(module(scores) - scores, module.bias().expand(5, 4, 6, 6))
+    with torch.no_grad():
+        before = module.bias()
+        module.cpb_mlp[2].weight.neg_()
+        torch.testing.assert_close(module.bias(), 16 - before)
+    with pytest.raises(ValueError, match="build ContinuousPositionBias with"):
+        module(torch.zeros(1, 4, 4, 4))
+
+
+def test_a_computed_bias_saves_its_network_alone_and_all_of_it_learns():
+    module = continuous()
+    assert list(module.state_dict()) == ["cpb_mlp.0.weight", "cpb_mlp.0.bias", "cpb_mlp.2.weight"]
+    module.bias().square().sum().backward()
+    assert all(p.grad.any() for p in module.parameters())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_computed_bias_is_float32_under_half_precision(dtype):
+    module = continuous()
+    exact = module.bias()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(module.bias(), exact)
+    half = module.to(dtype).bias()
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half, exact, rtol=0, atol=16 * torch.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("kind", [RelativePositionBias, ContinuousPositionBias])
+def test_what_the_window_says_outlives_half_precision_and_meta(kind):
+    module = randomise(kind((2, 3), num_heads=2))
+    exact, state = module.bias(), module.state_dict()
+    for other in (
+        module.half().float(),
+        kind((2, 3), num_heads=2).to("meta").to_empty(device="cpu"),
+    ):
+        for parameter in other.parameters():
+            parameter.data.fill_(torch.nan)
+        other.load_state_dict(state)
+        assert torch.equal(other.bias(), exact)
+
+
+def test_double_precision_is_exact():
+    module = continuous().double()
+    assert torch.equal(module.relative_coords_table, log_spaced_offsets((2, 3), (2, 3)))
+    assert module.bias().dtype == torch.float64

@@ -1,0 +1,75 @@
+import math
+
+import pytest
+import torch
+from random_weights import randomise
+
+from swin_mm.layers import CosineWindowAttention, ShiftedWindowAttention
+from swin_mm.ops.attention import choose_backend
+
+
+def build(**options):
+    return randomise(CosineWindowAttention(8, 2, window_size=(2, 3), **options))
+
+
+def test_keys_have_no_bias():
+    module = build()
+    padding = torch.zeros(1, 6, 8)
+    values = module.v_bias.expand(1, 6, 8)
+    # Cosines with zeros are 0, so only position weighs, and all values are the same.
+    torch.testing.assert_close(module(padding, module.bias()), module.proj(values))
+
+
+def test_without_biases_there_are_none():
+    module = build(qkv_bias=False)
+    assert (module.q_bias, module.v_bias) == (None, None)
+    with_zeros = build()
+    with_zeros.load_state_dict(module.state_dict(), strict=False)
+    with_zeros.q_bias.data.zero_()
+    with_zeros.v_bias.data.zero_()
+    x = torch.randn(3, 6, 8)
+    torch.testing.assert_close(module(x, module.bias()), with_zeros(x, with_zeros.bias()))
+
+
+def test_longer_queries_and_keys_change_nothing():
+    module = build(qkv_bias=False)
+    x = torch.randn(3, 6, 8)
+    before = module(x, module.bias())
+    module.qkv.weight.data[:16] *= 7
+    torch.testing.assert_close(module(x, module.bias()), before)
+
+
+def test_training_starts_at_a_factor_of_10_and_zero_biases():
+    module = build()
+    module.reset_parameters()
+    assert module.logit_scale.shape == (2, 1, 1)
+    assert module.logit_scale.flatten().tolist() == pytest.approx([math.log(10)] * 2)
+    assert not module.q_bias.any() and not module.v_bias.any()
+
+
+@pytest.mark.parametrize("argument", ["attn_drop_rate", "proj_drop_rate"])
+def test_dropout_acts_in_training_alone(argument):
+    module = build(**{argument: 0.5})
+    x, bias = torch.randn(3, 6, 8), module.bias()
+    assert not torch.equal(module(x, bias), module(x, bias))
+    module.eval()
+    assert torch.equal(module(x, bias), module(x, bias))
+
+
+def test_a_map_asks_for_its_bias_once(monkeypatch):
+    module = ShiftedWindowAttention(build(), shifted=True)
+    asked = []
+    compute = module.w_msa.bias
+    monkeypatch.setattr(module.w_msa, "bias", lambda: asked.append(1) or compute())
+    module(torch.randn(2, 5, 7, 8))  # four regions
+    assert len(asked) == 1
+
+
+def test_inference_is_fused_and_the_bias_network_has_gradients_in_training():
+    module = build()
+    q = torch.randn(1, 2, 6, 4)
+    assert choose_backend(q, module.bias()) == "reference"
+    with torch.no_grad():
+        assert choose_backend(q, module.bias()) == "sdpa"
+    module(torch.randn(3, 6, 8), module.bias()).square().sum().backward()
+    assert all(p.grad.any() for p in module.parameters())
