@@ -10,6 +10,7 @@ except ImportError as error:
 
 from swin_mm.backbones import (
     VARIANTS,
+    SwinClassifier,
     SwinTransformer,
     SwinTransformerV2,
     count_flops,
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 __all__ = [
     "VARIANTS",
     "RelativePositionBias",
+    "SwinClassifier",
     "SwinTransformer",
     "SwinTransformerV2",
     "WindowPlan",

@@ -1,5 +1,6 @@
 """The networks as MMEngine's modules, registered under the scope ``swin_mm``."""
 
+from swin_mm.backbones.classifier import SwinClassifier
 from swin_mm.backbones.flops import count_flops
 from swin_mm.backbones.swin import SwinTransformer
 from swin_mm.backbones.swin_v2 import SwinTransformerV2
@@ -7,6 +8,7 @@ from swin_mm.backbones.variants import VARIANTS, Variant
 
 __all__ = [
     "VARIANTS",
+    "SwinClassifier",
     "SwinTransformer",
     "SwinTransformerV2",
     "Variant",
