@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from swin_mm.checkpoints.errors import CheckpointError
 from swin_mm.checkpoints.formats import LAYOUTS, Layout
-from swin_mm.checkpoints.formats.layout import matches, prefix_before
+from swin_mm.checkpoints.formats.patterns import match, prefix_before
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,19 @@ class Found:
     last: int
 
 
+# In every layout, `features.1.0.attn.logit_scale` of torchvision's included.
+_OF_SWIN_V2 = re.compile(r"\.\d+\.(attn|attention)\.(\w+\.)*logit_scale$")
+
+# What an averaged copy of a network is called beside the one that is trained.
+_COPIES = ("encoder_k.", "momentum_encoder.", "encoder_momentum.", "ema_model.", "model_ema.")
+
+
 def detect(keys: Iterable[str], *, layout: str | None = None, prefix: str | None = None) -> Found:
     """Find the layout of a file and the prefix of its backbone.
 
     Shapes and values say nothing here: the order of merged tokens differs between layouts whose
-    shapes agree, so it hangs on the names alone.
+    shapes agree, so it hangs on the names alone. Of a network and its averaged copy in one file
+    the network is taken.
 
     Args:
         keys: all names in the file.
@@ -40,16 +49,19 @@ def detect(keys: Iterable[str], *, layout: str | None = None, prefix: str | None
         CheckpointError: if no layout fits, or more than one, or the backbone is there twice.
     """
     keys = list(keys)
-    asked = LAYOUTS.values() if layout is None else [layout_named(layout)]
-    sites = _sites(keys, asked)
+    asked = list(LAYOUTS) if layout is None else [check_layout(layout)]
+    sites = _sites(keys, [table for name in asked for table in LAYOUTS[name].values()])
     if prefix is not None:
         wanted = prefix if prefix.endswith(".") or not prefix else f"{prefix}."
         sites = {site: last for site, last in sites.items() if site[1] == wanted}
     found = [
-        Found(LAYOUTS[name], before, last)
-        for (name, before), last in sites.items()
-        if layout is not None or _fits(LAYOUTS[name], keys, before, last)
+        Found(table, before, last)
+        for (signature, before), last in sites.items()
+        for table in _tables_of(signature, asked)
+        if _fits(table, keys, before, last, overruled=layout is not None)
     ]
+    if len({one.prefix for one in found}) > 1:
+        found = [one for one in found if not one.prefix.endswith(_COPIES)]
     if len(found) == 1:
         return found[0]
     if not found:
@@ -67,37 +79,64 @@ def detect(keys: Iterable[str], *, layout: str | None = None, prefix: str | None
     )
 
 
-def layout_named(name: str) -> Layout:
-    """Return a layout by name.
+def check_layout(name: str) -> str:
+    """Return the name of a family of layouts if there is one.
 
     Raises:
         CheckpointError: if there is none of that name.
     """
     if name not in LAYOUTS:
         raise CheckpointError(f"layout must be one of {', '.join(LAYOUTS)}, got {name!r}")
-    return LAYOUTS[name]
+    return name
 
 
-def _sites(keys: list[str], layouts: Iterable[Layout]) -> dict[tuple[str, str], int]:
-    """Every layout and prefix whose signature occurs, with the highest number of a stage there."""
+def table_of(name: str, version: int) -> Layout:
+    """Return the table of a family for a version of the network.
+
+    Raises:
+        CheckpointError: if there is no such family, or it has no network of that version.
+    """
+    tables = LAYOUTS[check_layout(name)]
+    if version not in tables:
+        others = [other for other, tables in LAYOUTS.items() if version in tables]
+        raise CheckpointError(
+            f"the layout {name} has no SwinV{version}; those that have are {', '.join(others)}"
+        )
+    return tables[version]
+
+
+def _sites(keys: list[str], tables: Iterable[Layout]) -> dict[tuple[str, str], int]:
+    """Every signature and prefix that occur, with the highest number of a stage there."""
     sites: dict[tuple[str, str], int] = {}
-    for layout in layouts:
+    for signature in dict.fromkeys(table.signature for table in tables):
         for key in keys:
-            if place := prefix_before(layout.signature, key):
+            if place := prefix_before(signature, key):
                 before, stage = place
-                site = (layout.name, before)
+                site = (signature, before)
                 sites[site] = max(stage, sites.get(site, 0))
     return sites
 
 
-def _fits(layout: Layout, keys: list[str], prefix: str, last: int) -> bool:
+def _tables_of(signature: str, asked: Iterable[str]) -> Iterator[Layout]:
+    for name in asked:
+        for table in LAYOUTS[name].values():
+            if table.signature == signature:
+                yield table
+
+
+def _fits(table: Layout, keys: list[str], prefix: str, last: int, *, overruled: bool) -> bool:
+    """Whether the names under a prefix are a layout's; version alone counts if it is overruled."""
     names = [key.removeprefix(prefix) for key in keys if key.startswith(prefix)]
-    needed = not layout.needs or any(
-        matches(need, name, last) for need in layout.needs for name in names
-    )
-    return needed and not any(
-        matches(taboo, name, last) for taboo in layout.forbids for name in names
-    )
+    if table.version != (2 if any(map(_OF_SWIN_V2.search, names)) else 1):
+        return False
+    if overruled:
+        return True
+    needed = not table.needs or _any_matches(table.needs, names, last)
+    return needed and not _any_matches(table.forbids, names, last)
+
+
+def _any_matches(patterns: Iterable[str], names: list[str], last: int) -> bool:
+    return any(match(pattern, name, last) is not None for pattern in patterns for name in names)
 
 
 def _nothing_fits(keys: list[str], layout: str | None, prefix: str | None) -> str:
@@ -106,7 +145,7 @@ def _nothing_fits(keys: list[str], layout: str | None, prefix: str | None) -> st
     return (
         f"no Swin found{where}: the names in a file must be those of {asked}; "
         f"this one has {len(keys)}, the first {_first(keys)}. "
-        "Is it another network's file, or SwinV2's?"
+        "Is it another network's file?"
     )
 
 

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from swin_mm.checkpoints import resize
+from swin_mm.checkpoints.coordinates import COORDINATES, compare_coordinates
 from swin_mm.checkpoints.errors import CheckpointError
 from swin_mm.checkpoints.report import Resized
 
 TABLE, INDEX = "relative_position_bias_table", "relative_position_index"
+BUFFERS = (INDEX, COORDINATES)
+"""Ends of the names of what is no weight: a model makes its own from its windows."""
+
+ResizeBias = Literal["bicubic", "geometric"]
 
 # The model's arguments that decide whether a tensor exists, and those that decide its shape.
 _EXISTENCE = (
     (r"absolute_pos_embed", "use_abs_pos_embed, pretrain_img_size"),
     (r"(patch_embed|.*downsample)\.norm\..*", "patch_norm"),
-    (r".*qkv\.bias", "qkv_bias"),
+    (r".*(qkv\.|q_|v_)bias", "qkv_bias"),
 )
 _SHAPE = (
     (r"patch_embed\.projection\..*", "in_channels, patch_size"),
@@ -44,18 +50,30 @@ class Fitted:
     left: list[str] = field(default_factory=list)
 
 
-def fit(source: Mapping[str, Tensor], model: nn.Module) -> Fitted:
+def fit(
+    source: Mapping[str, Tensor],
+    model: nn.Module,
+    target: Mapping[str, Tensor],
+    *,
+    resize_bias: ResizeBias = "bicubic",
+) -> Fitted:
     """Bring tensors of our names to a model's shapes.
 
-    Index buffers are no weights: the model's own stay.
+    Buffers are no weights: the model's own stay.
+
+    Args:
+        source: the file's tensors.
+        model: the backbone.
+        target: its ``state_dict()``.
+        resize_bias: how bias tables come to other windows.
 
     Raises:
         CheckpointError: if shapes differ where no rule exists, naming the argument that decides.
     """
     fitted, misfits = Fitted(), []
-    target = model.state_dict()
+    fitted.resized += compare_coordinates(source, model)
     for name, wanted in target.items():
-        if name.endswith(INDEX):
+        if name.endswith(BUFFERS):
             continue
         given = source.get(name)
         if given is None:
@@ -64,7 +82,7 @@ def fit(source: Mapping[str, Tensor], model: nn.Module) -> Fitted:
             misfits.append(f"{name} is {given.dtype}, {given.layout}")
         elif is_ready(name, source, target):
             fitted.tensors[name] = given
-        elif (done := resize_to_fit(name, source, model, wanted)) is not None:
+        elif (done := resize_to_fit(name, source, model, wanted, resize_bias)) is not None:
             fitted.tensors[name], how = done
             before, after = tuple(given.shape), tuple(wanted.shape)
             fitted.resized.append(Resized(name, before, after, how))
@@ -95,7 +113,11 @@ def is_ready(name: str, source: Mapping[str, Tensor], target: Mapping[str, Tenso
 
 
 def resize_to_fit(
-    name: str, source: Mapping[str, Tensor], model: nn.Module, wanted: Tensor
+    name: str,
+    source: Mapping[str, Tensor],
+    model: nn.Module,
+    wanted: Tensor,
+    resize_bias: ResizeBias = "bicubic",
 ) -> tuple[Tensor, str] | None:
     """Apply the rule for a tensor of another shape.
 
@@ -115,14 +137,12 @@ def resize_to_fit(
             raise CheckpointError(f"{name}: {error}") from error
         target = _window_of_module(name, model, wanted)
         how = f"window {_times(window)} -> {_times(target)}"
-        return resize.resize_bias_table(given, window, target), how
+        how += "" if resize_bias == "bicubic" else f", {resize_bias}"
+        return resize.resize_bias_table(given, window, target, method=resize_bias), how
     if name == "absolute_pos_embed":
         return _fit_embedding(given, model, wanted)
-    if name == "patch_embed.projection.weight" and (
-        given.shape[1] == 3 and given.shape[2:] == wanted.shape[2:]
-    ):
-        channels = wanted.shape[1]
-        return resize.adapt_in_channels(given, channels), f"in_channels 3 -> {channels}"
+    if name == "patch_embed.projection.weight":
+        return _fit_patches(given, wanted)
     return None
 
 
@@ -156,11 +176,26 @@ def _fit_embedding(given: Tensor, model: nn.Module, wanted: Tensor) -> tuple[Ten
     return resize.resize_embedding(embedding, grid, target), how
 
 
+def _fit_patches(given: Tensor, wanted: Tensor) -> tuple[Tensor, str] | None:
+    if given.shape[0] != wanted.shape[0]:
+        return None
+    before, after, steps = given.shape[1], wanted.shape[1], []
+    if before != after:
+        if before != 3:
+            return None
+        given = resize.adapt_in_channels(given, after)
+        steps.append(f"in_channels {before} -> {after}")
+    if given.shape[2:] != wanted.shape[2:]:
+        steps.append(f"patch {_times(given.shape[2:])} -> {_times(wanted.shape[2:])} px")
+        given = resize.resize_patches(given, (wanted.shape[2], wanted.shape[3]))
+    return given, ", ".join(steps)
+
+
 def _misfit(name: str, given: Tensor, wanted: Tensor) -> str:
     shapes = f"{name} is {tuple(given.shape)}, the model's {tuple(wanted.shape)}"
     arguments = argument_for(name)
     return f"{shapes} ({arguments})" if arguments else shapes
 
 
-def _times(sides: tuple[int, int]) -> str:
+def _times(sides: Sequence[int]) -> str:
     return "x".join(map(str, sides))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from typing import Any
 
 from torch import Tensor, nn
 
+from swin_mm.checkpoints.anatomy import anatomy_of, check_same_network
+from swin_mm.checkpoints.detect import detect
 from swin_mm.checkpoints.errors import CheckpointError
 from swin_mm.checkpoints.fit import is_ready, resize_to_fit
 from swin_mm.checkpoints.load import adapt_state_dict, serves_no_output
@@ -49,7 +51,8 @@ def adapt_on_load(
     if not under:
         return
     own = module.state_dict()
-    if any(name.startswith("stages.") for name in under):
+    if any(name.startswith("stages.") for name in under) and not _merging_starts_stages(under):
+        _refuse_more_blocks(under, own)
         changes = _mend(module, own, under, state_dict, prefix)
         for how, number in Counter(changes).items():
             log(f"{number} tensors of the checkpoint resized ({how})")
@@ -65,6 +68,26 @@ def adapt_on_load(
         del state_dict[prefix + name]
     state_dict.update((prefix + name, value) for name, value in adapted.items())
     log(str(report))
+
+
+def _merging_starts_stages(names: Iterable[str]) -> bool:
+    """Whether the names are MMPretrain's of a SwinV2, ours but for where merging stands."""
+    try:
+        return detect(names).layout.name != "openmmlab"
+    except CheckpointError:  # no whole network of ours: a few tensors of one
+        return False
+
+
+def _refuse_more_blocks(names: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
+    """Refuse a deeper network's file, or the other version's: not strict, it would load in silence.
+
+    Raises:
+        CheckpointError: naming what differs.
+    """
+    theirs, ours = anatomy_of(names), anatomy_of(own)
+    pairs = zip(theirs.depths, ours.depths, strict=False)
+    if any(depth > most for depth, most in pairs) or theirs.version > ours.version:
+        check_same_network(theirs, ours)
 
 
 def _mend(

@@ -12,7 +12,14 @@ from swin_mm.checkpoints.anatomy import anatomy_of, check_same_network
 from swin_mm.checkpoints.containers import unwrap
 from swin_mm.checkpoints.detect import detect
 from swin_mm.checkpoints.errors import CheckpointError
-from swin_mm.checkpoints.fit import INDEX, Fitted, argument_for, fit, is_optional
+from swin_mm.checkpoints.fit import (
+    BUFFERS,
+    Fitted,
+    ResizeBias,
+    argument_for,
+    fit,
+    is_optional,
+)
 from swin_mm.checkpoints.read import read_checkpoint
 from swin_mm.checkpoints.rename import Renamed, to_our_names
 from swin_mm.checkpoints.report import Dropped, LoadReport
@@ -27,6 +34,7 @@ def load_pretrained(
     *,
     layout: str | None = None,
     prefix: str | None = None,
+    resize_bias: ResizeBias = "bicubic",
     unsafe: bool = False,
 ) -> LoadReport:
     """Load a backbone from a file, whoever wrote it.
@@ -36,6 +44,8 @@ def load_pretrained(
         source: path or URL, or a checkpoint that has been read.
         layout: overrules the detection; one of ``swin_mm.checkpoints.LAYOUTS``.
         prefix: where the backbone is, for files that hold several.
+        resize_bias: how bias tables come to other windows: ``"bicubic"`` as Microsoft's code does,
+            ``"geometric"`` as SimMIM's and timm's, which is meant for windows far apart.
         unsafe: run the pickle's code if it wants to; only for files you trust.
 
     Returns:
@@ -46,7 +56,9 @@ def load_pretrained(
     """
     if not isinstance(source, Mapping):
         source = read_checkpoint(source, unsafe=unsafe)
-    tensors, report = adapt_state_dict(source, model, layout=layout, prefix=prefix)
+    tensors, report = adapt_state_dict(
+        source, model, layout=layout, prefix=prefix, resize_bias=resize_bias
+    )
     model.load_state_dict(tensors, strict=False)
     return report
 
@@ -57,6 +69,7 @@ def adapt_state_dict(
     *,
     layout: str | None = None,
     prefix: str | None = None,
+    resize_bias: ResizeBias = "bicubic",
 ) -> tuple[dict[str, Tensor], LoadReport]:
     """Bring a checkpoint to a backbone's names, order and shapes; see :func:`load_pretrained`.
 
@@ -66,8 +79,9 @@ def adapt_state_dict(
     unwrapped = unwrap(checkpoint)
     found = detect(unwrapped.tensors, layout=layout, prefix=prefix)
     renamed = to_our_names(unwrapped.tensors, found)
-    check_same_network(anatomy_of(renamed.tensors), anatomy_of(model.state_dict()))
-    fitted = fit(renamed.tensors, model)
+    target = model.state_dict()
+    check_same_network(anatomy_of(renamed.tensors), anatomy_of(target))
+    fitted = fit(renamed.tensors, model, target, resize_bias=resize_bias)
     new = [name for name in fitted.absent if _OUTPUT_NORM.fullmatch(name)]
     missing = [name for name in fitted.absent if name not in new]
     lacking = [name for name in missing if not is_optional(name)]
@@ -79,6 +93,7 @@ def adapt_state_dict(
         )
     report = LoadReport(
         layout=found.layout.name,
+        version=found.layout.version,
         container=unwrapped.container,
         prefix=found.prefix,
         loaded=tuple(fitted.tensors),
@@ -96,10 +111,10 @@ def _left_behind(renamed: Renamed, fitted: Fitted, model: nn.Module) -> list[Dro
     dropped = [
         Dropped(key, "the model makes its own", expected=True)
         for name, key in renamed.keys.items()
-        if name.endswith(INDEX)
+        if name.endswith(BUFFERS)
     ]
     for name in fitted.left:
-        if name.endswith(INDEX):
+        if name.endswith(BUFFERS):
             continue
         if serves_no_output(name, model):
             dropped.append(Dropped(renamed.keys[name], "no output needs it", expected=True))

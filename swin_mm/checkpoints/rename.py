@@ -1,4 +1,4 @@
-"""Carry tensors from a layout's names and order to ours, and back, by its table."""
+"""Carry tensors from a layout's names and order to ours, by its table."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from swin_mm.checkpoints.anatomy import anatomy_of
-from swin_mm.checkpoints.detect import Found, layout_named
+from swin_mm.checkpoints.detect import Found
 from swin_mm.checkpoints.errors import CheckpointError
-from swin_mm.checkpoints.formats.layout import Row, place_in_ours, place_in_theirs
+from swin_mm.checkpoints.formats.layout import Place, Row, our_names, place_in_ours, their_names
 from swin_mm.checkpoints.report import Dropped
 
 
@@ -21,7 +20,7 @@ class Renamed:
 
     Attributes:
         tensors: by our names, in our order.
-        keys: the file's name of each of them.
+        keys: the file's name of each of them, the first where it came in parts.
         reordered: our names of those whose values changed places.
         dropped: what has no place in the layout's table.
     """
@@ -32,13 +31,22 @@ class Renamed:
     dropped: list[Dropped] = field(default_factory=list)
 
 
+@dataclass
+class _Group:
+    """The tensors of one row that belong together, by their part."""
+
+    place: Place
+    parts: dict[int, tuple[str, Tensor]] = field(default_factory=dict)
+
+
 def to_our_names(tensors: Mapping[str, Tensor], found: Found) -> Renamed:
     """Rename and reorder the backbone of a file.
 
     Raises:
-        CheckpointError: if a tensor to be reordered has no such shape.
+        CheckpointError: if a tensor that is to be reordered has no such shape, or a part lacks.
     """
-    renamed, rows = Renamed(), {}
+    renamed = Renamed()
+    claims: dict[tuple[str, ...], _Group] = {}
     for key, tensor in tensors.items():
         if not key.startswith(found.prefix):
             renamed.dropped.append(Dropped(key, "outside the backbone", expected=True))
@@ -50,60 +58,49 @@ def to_our_names(tensors: Mapping[str, Tensor], found: Found) -> Renamed:
             why = "not used by a backbone" if known else f"not a name of {found.layout.name}"
             renamed.dropped.append(Dropped(key, why, expected=known))
             continue
-        other = rows.get(place.name)
-        if other is not None:  # a second spelling beside the first
-            if place.row.writes:
-                key, renamed.keys[place.name] = renamed.keys[place.name], key
-                renamed.tensors[place.name] = tensor
-            renamed.dropped.append(Dropped(key, f"the file has {place.name} too", expected=True))
-            continue
-        rows[place.name] = place.row
-        renamed.tensors[place.name] = tensor
-        renamed.keys[place.name] = key
-    for name, row in rows.items():
-        if row.tensor is not None:
-            renamed.tensors[name] = _apply(row, renamed.tensors[name], renamed.keys[name])
-            renamed.reordered.append(name)
+        names = our_names(place.row, dict(place.fields), found.last)
+        group = claims.setdefault(names, _Group(place))
+        if group.place.row is not place.row:  # a second spelling beside the first
+            loser = group if place.row.writes else _Group(place, {place.part: (key, tensor)})
+            renamed.dropped += [
+                Dropped(key, f"the file has {names[0]} too", expected=True)
+                for key, _ in loser.parts.values()
+            ]
+            if loser is not group:
+                continue
+            group = claims[names] = _Group(place)
+        group.parts[place.part] = (key, tensor)
+    for names, group in claims.items():
+        _settle(renamed, names, group, found)
     return renamed
 
 
-def to_layout(tensors: Mapping[str, Tensor], layout: str) -> dict[str, Tensor]:
-    """Write a backbone's tensors in another layout; the exact inverse of reading it.
-
-    Args:
-        tensors: a backbone's ``state_dict()``, our names.
-        layout: one of ``swin_mm.checkpoints.LAYOUTS``.
-
-    Returns:
-        The layout's names and order, without prefix.
-
-    Raises:
-        CheckpointError: if the layout has no place for a tensor.
-    """
-    table = layout_named(layout)
-    last = len(anatomy_of(tensors).depths) - 1
-    written, homeless = {}, []
-    for name, tensor in tensors.items():
-        place = place_in_theirs(table, name, last)
-        if place is None:
-            homeless.append(name)
-        else:
-            rule = place.row.tensor
-            written[place.name] = tensor if rule is None else rule.to_theirs(tensor)
-    if homeless:
-        more = f" and {len(homeless) - 6} more" if len(homeless) > 6 else ""
+def _settle(renamed: Renamed, names: tuple[str, ...], group: _Group, found: Found) -> None:
+    """Take the tensors of a row over."""
+    row, fields = group.place.row, dict(group.place.fields)
+    wanted = their_names(row, fields, found.last)
+    if len(group.parts) < len(wanted):
+        lacking = [found.prefix + wanted[p] for p in range(len(wanted)) if p not in group.parts]
         raise CheckpointError(
-            f"the layout {layout} must have a place for every tensor; it has none for "
-            f"{', '.join(homeless[:6])}{more}. Leave them out, or choose another layout"
+            f"{names[0]} comes in parts, {', '.join(wanted)}; the file lacks {', '.join(lacking)}. "
+            "Is it whole?"
         )
-    return written
+    keys, parts = zip(*(group.parts[part] for part in range(len(wanted))), strict=True)
+    results = parts if row.rule is None else _apply(row, parts, keys)
+    for name, tensor in zip(names, results, strict=True):
+        renamed.tensors[name] = tensor
+        renamed.keys[name] = keys[0]
+        if tensor is not parts[0]:
+            renamed.reordered.append(name)
 
 
-def _apply(row: Row, tensor: Tensor, key: str) -> Tensor:
+def _apply(row: Row, parts: tuple[Tensor, ...], keys: tuple[str, ...]) -> tuple[Tensor, ...]:
     try:
-        return row.tensor.to_ours(tensor)
-    except (RuntimeError, IndexError) as error:
+        made = row.rule.to_ours(*parts)
+    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+        shapes = ", ".join(str(tuple(part.shape)) for part in parts)
         raise CheckpointError(
-            f"{key} must hold 4 C merged channels in its last dimension, it is "
-            f"{tuple(tensor.shape)}. The file is damaged or not of the layout it is named like"
+            f"{', '.join(keys)} must hold {row.rule.wants}, got {shapes}. "
+            "The file is damaged or not of the layout it is named like"
         ) from error
+    return made if isinstance(made, tuple) else (made,)

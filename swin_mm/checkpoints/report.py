@@ -45,10 +45,11 @@ class LoadReport:
 
     Attributes:
         layout: whose names the file has.
+        version: of the network in it, 1 or 2.
         container: where in the file the tensors lay; empty for a bare file.
         prefix: what stood before the backbone's names; may be empty.
         loaded: our names of all tensors taken.
-        resized: those of them that came in another shape.
+        resized: those of them that came in another shape, and buffers of another window.
         reordered: those of them whose values changed places.
         dropped: what was left in the file.
         new: our names of what the file could not have, output norms: they keep their first values.
@@ -56,6 +57,7 @@ class LoadReport:
     """
 
     layout: str
+    version: int
     container: str
     prefix: str
     loaded: tuple[str, ...]
@@ -73,7 +75,8 @@ class LoadReport:
     def __str__(self) -> str:
         place = f" in {self.container!r}" if self.container else ""
         place += f" under {self.prefix!r}" if self.prefix else ""
-        parts = [f"layout {self.layout}{place}: {len(self.loaded)} tensors loaded"]
+        network = " (SwinV2)" if self.version == 2 else ""
+        parts = [f"layout {self.layout}{network}{place}: {len(self.loaded)} tensors loaded"]
         if self.reordered:
             parts[0] += f", {len(self.reordered)} reordered"
         for how, number in Counter(resized.how for resized in self.resized).items():
@@ -97,6 +100,11 @@ class LoadReport:
             if entry := resized.get(name):
                 said = f"resized: {_shape(entry.before)} -> {_shape(entry.after)}, {entry.how}"
             rows.append((name, said))
+        rows += [
+            (name, f"not read: {_shape(entry.before)} -> {_shape(entry.after)}, {entry.how}")
+            for name, entry in resized.items()
+            if name not in self.loaded
+        ]
         rows += [(name, "new, keeps its first values") for name in self.new]
         rows += [(name, "missing, keeps its first values") for name in self.missing]
         rows += [(entry.name, f"dropped: {entry.why}") for entry in self.dropped]

@@ -25,10 +25,42 @@ def test_the_last_stage_is_counted():
     assert detect(MICROSOFT).last == 1
 
 
-@pytest.mark.parametrize("keys", [V2, NEWER_TIMM, RESNET, []], ids=["v2", "timm", "resnet", "none"])
-def test_a_neighbours_file_is_refused_not_guessed(keys):
+@pytest.mark.parametrize("keys", [RESNET, []], ids=["resnet", "none"])
+def test_another_networks_file_is_refused_not_guessed(keys):
     with pytest.raises(CheckpointError, match="no Swin found"):
         detect(keys)
+
+
+def test_where_merging_stands_tells_timm_from_microsoft():
+    assert detect(NEWER_TIMM).layout.name == "timm"
+    both = [*NEWER_TIMM, "layers.0.downsample.reduction.weight"]
+    with pytest.raises(CheckpointError, match="no Swin found"):
+        detect(both)
+    assert detect(both, layout="microsoft").layout.name == "microsoft"
+
+
+def test_where_merging_stands_tells_mmpretrain_from_ours():
+    block = "stages.{}.blocks.0.attn.w_msa.{}"
+    keys = [block.format(i, name) for i in (0, 1) for name in ("qkv.weight", "logit_scale")]
+    assert detect([*keys, "stages.0.downsample.reduction.weight"]).layout.name == "openmmlab"
+    assert detect([*keys, "stages.1.downsample.reduction.weight"]).layout.name == "mmpretrain"
+
+
+@pytest.mark.parametrize("asked", [None, "microsoft"])
+def test_the_version_is_told_by_the_scale_of_the_scores(asked):
+    assert detect(MICROSOFT, layout=asked).layout.version == 1
+    assert detect(V2, layout=asked).layout.version == 2
+
+
+def test_a_scale_outside_the_backbone_says_nothing():
+    assert detect([*MICROSOFT, "logit_scale", "text.logit_scale"]).layout.version == 1
+
+
+def test_of_a_network_and_its_moving_average_the_network_is_taken():
+    keys = [f"{owner}.{key}" for owner in ("encoder_k", "encoder") for key in MICROSOFT]
+    assert detect(keys).prefix == "encoder."
+    assert detect(keys, prefix="encoder_k").prefix == "encoder_k."
+    assert detect(keys[: len(MICROSOFT)]).prefix == "encoder_k."
 
 
 def test_a_refusal_names_the_first_names():
@@ -62,5 +94,5 @@ def test_a_prefix_without_a_backbone_is_refused():
 
 
 def test_an_unknown_layout_is_refused_with_the_known_ones():
-    with pytest.raises(CheckpointError, match="openmmlab, microsoft, microsoft-dense, got 'timn'"):
+    with pytest.raises(CheckpointError, match=r"openmmlab, mmpretrain, microsoft, .*, got 'timn'"):
         detect(MICROSOFT, layout="timn")

@@ -2,7 +2,12 @@ import pytest
 import torch
 
 from swin_mm.checkpoints import CheckpointError, load_pretrained
-from swin_mm.checkpoints.resize import adapt_in_channels, resize_bias_table, resize_embedding
+from swin_mm.checkpoints.resize import (
+    adapt_in_channels,
+    resize_bias_table,
+    resize_embedding,
+    resize_patches,
+)
 
 TABLE = "stages.0.blocks.0.attn.w_msa.relative_position_bias_table"
 
@@ -85,3 +90,17 @@ def test_the_patch_convolution_comes_to_the_models_channels(build, channels):
 def test_channels_that_are_no_colours_have_no_rule(build):
     with pytest.raises(CheckpointError, match="in_channels"):
         load_pretrained(build(), build(in_channels=4).state_dict())
+
+
+@pytest.mark.parametrize("channels", [3, 5])
+def test_the_patch_convolution_comes_to_the_models_patch(build, channels):
+    source = build(seed=1)
+    model = build(seed=2, patch_size=(2, 8), strides=((2, 8), 2, 2), in_channels=channels)
+    report = load_pretrained(model, source.state_dict())
+    weight = source.patch_embed.projection.weight
+    weight = weight if channels == 3 else adapt_in_channels(weight, channels)
+    wanted = resize_patches(weight, (2, 8))
+    assert torch.equal(model.patch_embed.projection.weight, wanted)
+    said = "patch 4x4 -> 2x8 px"
+    said = said if channels == 3 else f"in_channels 3 -> {channels}, {said}"
+    assert [entry.how for entry in report.resized] == [said]

@@ -6,7 +6,7 @@ import torch
 from mmengine.runner.checkpoint import load_state_dict as mmengine_load
 from torch import nn
 
-from swin_mm.checkpoints import CheckpointError, adapt_on_load
+from swin_mm.checkpoints import CheckpointError, adapt_on_load, to_layout
 
 
 class Detector(nn.Module):
@@ -170,3 +170,21 @@ def test_what_no_rule_covers_is_still_reported(build):
     model = build()
     with pytest.raises(RuntimeError, match=r"stages\.0\.blocks\.0\.extra"):
         model.load_state_dict({**model.state_dict(), "stages.0.blocks.0.extra": torch.ones(1)})
+
+
+def test_mmpretrains_swin_v2_is_taken_though_its_names_are_nearly_ours(build_v2, same_tensors):
+    source, model = build_v2(seed=1), build_v2(seed=2)
+    file = to_layout(source.state_dict(), "mmpretrain")
+    detector = torch.nn.ModuleDict({"backbone": model})
+    detector.load_state_dict({f"backbone.{name}": tensor for name, tensor in file.items()})
+    assert same_tensors(source.state_dict(), model.state_dict()) == []
+
+
+def test_a_deeper_networks_file_of_our_names_is_refused_though_not_strict(build):
+    with pytest.raises(CheckpointError, match="depth 6 in stage 2, the model 4"):
+        build().load_state_dict(build(depths=(2, 2, 6)).state_dict(), strict=False)
+
+
+def test_a_swin_v2_is_refused_by_the_first_version_though_not_strict(build, build_v2):
+    with pytest.raises(CheckpointError, match="is a SwinV2, the model a Swin"):
+        build().load_state_dict(build_v2().state_dict(), strict=False)

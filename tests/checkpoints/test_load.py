@@ -77,7 +77,7 @@ def test_a_refused_file_leaves_the_model_as_it_was(build, same_tensors):
     ("changes", "said"),
     [
         ({"mlp_ratio": 2}, "mlp_ratio"),
-        ({"patch_size": 2, "strides": (2, 2, 2)}, "in_channels, patch_size"),
+        ({"in_channels": 4}, "in_channels, patch_size"),
     ],
 )
 def test_a_shape_that_no_rule_covers_names_the_argument(build, changes, said):
@@ -89,13 +89,14 @@ def test_a_shape_that_no_rule_covers_names_the_argument(build, changes, said):
     ("changes", "layer", "said"),
     [
         ({"use_abs_pos_embed": True}, "absolute_pos_embed", "use_abs_pos_embed"),
-        ({"qkv_bias": True}, "stages.0.blocks.0.attn.w_msa.qkv", "qkv_bias"),
+        ({"qkv_bias": True}, "stages.0.blocks.0.attn.w_msa", "qkv_bias"),
         ({"patch_norm": True}, "patch_embed.norm", "patch_norm"),
     ],
 )
-def test_what_only_one_side_has_is_said(build, changes, layer, said):
-    with_it = build(**changes)
-    without = build(**{name: not value for name, value in changes.items()})
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_only_one_side_has_is_said(build_either, changes, layer, said, version):
+    with_it = build_either(version, **changes)
+    without = build_either(version, **{name: not value for name, value in changes.items()})
     report = load_pretrained(without, with_it.state_dict())
     assert any(d.name.startswith(layer) and said in d.why for d in report.surprises)
     report = load_pretrained(with_it, without.state_dict())
@@ -176,3 +177,21 @@ def test_adapting_gives_what_loading_takes(build, as_microsoft, same_tensors):
     parameters = dict(source.named_parameters())
     assert same_tensors(tensors, parameters) == []
     assert set(report.loaded) == parameters.keys()
+
+
+def test_the_other_versions_file_is_one_error_in_words(build, build_v2):
+    with pytest.raises(CheckpointError, match=r"is a SwinV2, the model a Swin\. Build swin_mm"):
+        load_pretrained(build(), build_v2().state_dict())
+    with pytest.raises(CheckpointError, match=r"is a Swin, the model a SwinV2\. Build swin_mm"):
+        load_pretrained(build_v2(), build().state_dict())
+
+
+def test_the_way_to_resize_reaches_the_tables(build):
+    source, models = build(seed=1), [build(seed=2, window_size=6) for _ in range(2)]
+    reports = [
+        load_pretrained(model, source.state_dict(), resize_bias=method)
+        for model, method in zip(models, ("bicubic", "geometric"), strict=True)
+    ]
+    tables = [model.stages[0].blocks[0].attn.w_msa.relative_position_bias_table for model in models]
+    assert not torch.allclose(*tables)
+    assert reports[1].resized[0].how == "window 3x3 -> 6x6, geometric"

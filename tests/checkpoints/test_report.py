@@ -2,6 +2,7 @@ from swin_mm.checkpoints import Dropped, LoadReport, Resized
 
 REPORT = LoadReport(
     layout="microsoft",
+    version=1,
     container="model",
     prefix="encoder.",
     loaded=("a.weight", "b.table", "c.table"),

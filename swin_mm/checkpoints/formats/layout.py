@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from torch import Tensor
 
-# What a field in braces stands for: the numbers of a stage, a block and an output, and the two
-# tensors of a layer. {last}, the number of the last stage, is filled in before.
-_FIELDS = {"i": r"\d+", "j": r"\d+", "k": r"\d+", "t": "weight|bias"}
+from swin_mm.checkpoints.formats.patterns import Fields, fill, match
 
 
 @dataclass(frozen=True)
 class TensorRule:
-    """What happens to a tensor on its way, exactly undone on its way back.
+    """What happens to the tensors of a row on their way, exactly undone on their way back.
 
     Attributes:
         name: how the load report calls it.
-        to_ours: their tensor to ours.
-        to_theirs: our tensor to theirs.
+        wants: what their tensors must be, for the error if they are not.
+        to_ours: their tensors to ours; takes and gives as many as the row names.
+        to_theirs: our tensors to theirs.
     """
 
     name: str
-    to_ours: Callable[[Tensor], Tensor]
-    to_theirs: Callable[[Tensor], Tensor]
+    wants: str
+    to_ours: Callable[..., Tensor | tuple[Tensor, ...]]
+    to_theirs: Callable[..., Tensor | tuple[Tensor, ...]]
 
 
 @dataclass(frozen=True)
@@ -34,16 +32,27 @@ class Row:
     """One kind of tensor in a layout.
 
     Attributes:
-        theirs: its name there, with fields in braces.
-        ours: its name here, with the same fields.
-        tensor: what happens to it; ``None`` where it stays as it is.
+        theirs: its name there, with fields in braces; several where they keep in parts what is
+            one tensor here.
+        ours: its name here, with the same fields; several where we keep the parts.
+        rule: what happens to it; ``None`` where it stays as it is.
         writes: False for a second spelling that is read but never written.
     """
 
-    theirs: str
-    ours: str
-    tensor: TensorRule | None = None
+    theirs: str | tuple[str, ...]
+    ours: str | tuple[str, ...]
+    rule: TensorRule | None = None
     writes: bool = True
+
+    @property
+    def their_names(self) -> tuple[str, ...]:
+        """Its names there."""
+        return (self.theirs,) if isinstance(self.theirs, str) else self.theirs
+
+    @property
+    def our_names(self) -> tuple[str, ...]:
+        """Its names here."""
+        return (self.ours,) if isinstance(self.ours, str) else self.ours
 
 
 @dataclass(frozen=True)
@@ -53,32 +62,46 @@ class Layout:
     All names are those behind the prefix that a detector or a wrapper puts before them.
 
     Attributes:
-        name: what ``layout=`` and reports call it.
+        name: what ``layout=`` and reports call the family.
+        version: of the network, 1 or 2.
         rows: the table.
         signature: a name that every file of the family holds; what precedes it is the prefix.
+        head: name of the classifier's linear layer, behind the prefix or what precedes its last
+            part; ``None`` where the family has no classifiers.
         needs: names one of which must be there too, if any are given.
         forbids: names of neighbouring families, none of which may be there.
         ignores: names of harmless leftovers, as regular expressions.
+        oblong: whether the family's networks can have oblong windows.
     """
 
     name: str
+    version: int
     rows: tuple[Row, ...]
     signature: str
+    head: str | None = None
     needs: tuple[str, ...] = ()
     forbids: tuple[str, ...] = ()
     ignores: tuple[str, ...] = ()
+    oblong: bool = False
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor goes: its new name, and the row that says so."""
+    """Where a tensor goes.
 
-    name: str
+    Attributes:
+        row: the line of the table that says so.
+        fields: the numbers in its name.
+        part: which of the row's names on its own side it has.
+    """
+
     row: Row
+    fields: tuple[tuple[str, str | int], ...]
+    part: int
 
 
 def place_in_ours(layout: Layout, key: str, last: int) -> Place | None:
-    """Find our name for one of theirs, or None if the table has no row for it.
+    """Find the row for one of their names, or None if the table has none.
 
     Args:
         layout: the table.
@@ -86,39 +109,31 @@ def place_in_ours(layout: Layout, key: str, last: int) -> Place | None:
         last: number of the network's last stage, counted from 0.
     """
     for row in layout.rows:
-        if name := _rename(key, row.theirs, row.ours, last):
-            return Place(name, row)
+        for part, pattern in enumerate(row.their_names):
+            if (fields := match(pattern, key, last)) is not None:
+                return Place(row, tuple(fields.items()), part)
     return None
 
 
 def place_in_theirs(layout: Layout, name: str, last: int) -> Place | None:
-    """Find their name for one of ours, or None if the layout cannot hold it."""
+    """Find the row for one of our names, or None if the layout cannot hold it."""
     for row in layout.rows:
-        if row.writes and (key := _rename(name, row.ours, row.theirs, last)):
-            return Place(key, row)
+        for part, pattern in enumerate(row.our_names if row.writes else ()):
+            if (fields := match(pattern, name, last)) is not None:
+                return Place(row, tuple(fields.items()), part)
     return None
 
 
-def matches(pattern: str, key: str, last: int) -> bool:
-    """Say whether a name has the form of a pattern with fields in braces."""
-    return _compiled(pattern, last).fullmatch(key) is not None
+def our_names(row: Row, fields: Fields, last: int) -> tuple[str, ...]:
+    """Write our names of a row's tensors."""
+    return tuple(fill(pattern, fields, last) for pattern in row.our_names)
 
 
-def prefix_before(pattern: str, key: str) -> tuple[str, int] | None:
-    """Find what precedes a pattern in a name, and the number of the stage it speaks of."""
-    found = _compiled(pattern, 0, prefixed=True).fullmatch(key)
-    return found and (found["prefix"], int(found["i"]))
+def their_names(row: Row, fields: Fields, last: int) -> tuple[str, ...]:
+    """Write their names of a row's tensors."""
+    return tuple(fill(pattern, fields, last) for pattern in row.their_names)
 
 
-def _rename(name: str, old: str, new: str, last: int) -> str | None:
-    found = _compiled(old, last).fullmatch(name)
-    return found and new.format(**found.groupdict(), last=last)
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str, last: int, *, prefixed: bool = False) -> re.Pattern[str]:
-    """Make a regular expression of a pattern; ``{last}`` is a number that is known by then."""
-    expression = re.escape(pattern.replace("{last}", str(last)))
-    for field, values in _FIELDS.items():
-        expression = expression.replace(rf"\{{{field}\}}", f"(?P<{field}>{values})")
-    return re.compile(r"(?P<prefix>(?:[^.]+\.)*?)" + expression if prefixed else expression)
+def same(theirs: str, ours: str, *names: str) -> tuple[Row, ...]:
+    """Make rows of names that are the same but for what stands before them."""
+    return tuple(Row(f"{theirs}.{name}", f"{ours}.{name}") for name in names)

@@ -1,37 +1,72 @@
-"""The names of MMDetection, MMSegmentation and MMPretrain, which are our own."""
+"""The names of MMDetection, MMSegmentation and MMPretrain, which are our own.
+
+SwinV2 exists in MMPretrain alone, where merging starts a stage; ours ends one, as in SwinV1, so
+that freezing and learning rates count stages alike. Its files are the layout ``mmpretrain``.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from swin_mm.checkpoints.formats.layout import Layout, Row
+from swin_mm.checkpoints.formats.rules import TOKENS
 
-_BLOCK = "stages.{i}.blocks.{j}"
+BLOCK = "stages.{i}.blocks.{j}"
+MSA = f"{BLOCK}.attn.w_msa"
+FFN = f"{BLOCK}.ffn.layers"
+MERGING = "stages.{i}.downsample"
 
-OUR_NAMES = (
-    "absolute_pos_embed",
+_COMMON = (
     "patch_embed.projection.{t}",
     "patch_embed.norm.{t}",
-    f"{_BLOCK}.norm1.{{t}}",
-    f"{_BLOCK}.attn.w_msa.relative_position_bias_table",
-    f"{_BLOCK}.attn.w_msa.relative_position_index",
-    f"{_BLOCK}.attn.w_msa.qkv.{{t}}",
-    f"{_BLOCK}.attn.w_msa.proj.{{t}}",
-    f"{_BLOCK}.norm2.{{t}}",
-    f"{_BLOCK}.ffn.layers.0.0.{{t}}",
-    f"{_BLOCK}.ffn.layers.1.{{t}}",
-    "stages.{i}.downsample.norm.{t}",
-    "stages.{i}.downsample.reduction.weight",
+    f"{BLOCK}.norm1.{{t}}",
+    f"{MSA}.relative_position_index",
+    f"{MSA}.qkv.weight",
+    f"{MSA}.proj.{{t}}",
+    f"{BLOCK}.norm2.{{t}}",
+    f"{FFN}.0.0.{{t}}",
+    f"{FFN}.1.{{t}}",
     "norm{k}.{t}",
 )
+_V1 = (f"{MSA}.qkv.bias", f"{MSA}.relative_position_bias_table")
+_V2 = tuple(
+    f"{MSA}.{name}"
+    for name in ("q_bias", "v_bias", "logit_scale", "cpb_mlp.{m}.{t}", "relative_coords_table")
+)
+_MERGING = ("norm.{t}", "reduction.weight")
+
+
+def _rows(names: tuple[str, ...], merging: str) -> tuple[Row, ...]:
+    return (
+        Row("absolute_pos_embed", "absolute_pos_embed", TOKENS),
+        *(Row(name, name) for name in names),
+        *(Row(f"{merging}.{name}", f"{MERGING}.{name}") for name in _MERGING),
+        # Converted ImageNet files keep the classifier's norm under its old name.
+        Row("norm.{t}", "norm{last}.{t}", writes=False),
+    )
+
 
 OPENMMLAB = Layout(
     name="openmmlab",
-    rows=(
-        *(Row(name, name) for name in OUR_NAMES),
-        # MMSegmentation's converted ImageNet files keep the classifier's norm under its old name.
-        Row("norm.{t}", "norm{last}.{t}", writes=False),
-    ),
-    signature=f"{_BLOCK}.attn.w_msa.qkv.weight",
-    # MMPretrain's SwinV2, whose merging stands at the start of the next stage.
-    forbids=(f"{_BLOCK}.attn.w_msa.logit_scale",),
+    version=1,
+    rows=_rows(_COMMON + _V1, MERGING),
+    signature=f"{MSA}.qkv.weight",
+    head="head.fc.{t}",
     ignores=(r"(head|fc|classifier)\..*", r".*\.attn_mask"),
+    oblong=True,
+)
+
+_LAST_MERGING = "stages.{last}.downsample.reduction.weight"
+
+OPENMMLAB_V2 = replace(
+    OPENMMLAB, version=2, rows=_rows(_COMMON + _V2, MERGING), forbids=(_LAST_MERGING,)
+)
+
+MMPRETRAIN_V2 = replace(
+    OPENMMLAB_V2,
+    name="mmpretrain",
+    rows=_rows(_COMMON + _V2, "stages.{i+1}.downsample"),
+    needs=(_LAST_MERGING,),
+    forbids=(),
+    oblong=False,
 )

@@ -1,15 +1,19 @@
 from swin_mm.checkpoints.formats import Layout, Row
 from swin_mm.checkpoints.formats.layout import (
-    matches,
+    our_names,
     place_in_ours,
     place_in_theirs,
-    prefix_before,
+    same,
+    their_names,
 )
 
+PARTS = Row(("part.{i}.q.{t}", "part.{i}.k.{t}"), "stages.{i}.qk.{t}")
 LAYOUT = Layout(
     name="made-up",
+    version=1,
     rows=(
         Row("part.{i}.unit.{j}.lin.{t}", "stages.{i}.blocks.{j}.proj.{t}"),
+        PARTS,
         Row("finish.{t}", "norm{last}.{t}", writes=False),
         Row("end.{t}", "norm{last}.{t}"),
     ),
@@ -17,35 +21,48 @@ LAYOUT = Layout(
 )
 
 
+def ours(key, last=3):
+    place = place_in_ours(LAYOUT, key, last)
+    return place and our_names(place.row, dict(place.fields), last)
+
+
+def theirs(name, last=3):
+    place = place_in_theirs(LAYOUT, name, last)
+    return place and their_names(place.row, dict(place.fields), last)
+
+
 def test_numbers_and_kinds_are_carried_over():
-    place = place_in_ours(LAYOUT, "part.2.unit.17.lin.bias", 3)
-    assert place.name == "stages.2.blocks.17.proj.bias"
+    assert ours("part.2.unit.17.lin.bias") == ("stages.2.blocks.17.proj.bias",)
 
 
 def test_the_inverse_is_the_same_table_read_backwards():
-    place = place_in_theirs(LAYOUT, "stages.2.blocks.17.proj.bias", 3)
-    assert place.name == "part.2.unit.17.lin.bias"
+    assert theirs("stages.2.blocks.17.proj.bias") == ("part.2.unit.17.lin.bias",)
+
+
+def test_parts_have_one_name_here_and_know_which_they_are():
+    assert ours("part.1.q.bias") == ours("part.1.k.bias") == ("stages.1.qk.bias",)
+    assert place_in_ours(LAYOUT, "part.1.k.bias", 3).part == 1
+    assert theirs("stages.1.qk.bias") == ("part.1.q.bias", "part.1.k.bias")
 
 
 def test_the_last_stage_gives_its_number_to_the_final_norm():
-    assert place_in_ours(LAYOUT, "end.weight", 2).name == "norm2.weight"
-    assert place_in_theirs(LAYOUT, "norm2.weight", 2).name == "end.weight"
-    assert place_in_theirs(LAYOUT, "norm1.weight", 2) is None
+    assert ours("end.weight", 2) == ("norm2.weight",)
+    assert theirs("norm2.weight", 2) == ("end.weight",)
+    assert theirs("norm1.weight", 2) is None
 
 
 def test_a_second_spelling_is_read_but_not_written():
-    assert place_in_ours(LAYOUT, "finish.bias", 2).name == "norm2.bias"
-    assert place_in_theirs(LAYOUT, "norm2.bias", 2).name == "end.bias"
+    assert ours("finish.bias", 2) == ("norm2.bias",)
+    assert theirs("norm2.bias", 2) == ("end.bias",)
 
 
-def test_a_name_must_match_whole():
-    assert place_in_ours(LAYOUT, "part.2.unit.1.lin.bias.more", 3) is None
-    assert place_in_ours(LAYOUT, "apart.2.unit.1.lin.bias", 3) is None
-    assert place_in_ours(LAYOUT, "part.2.unit.1.lin.scale", 3) is None
-    assert not matches("part.{i}", "partX1", 0)
+def test_what_the_table_lacks_has_no_place():
+    assert ours("part.2.unit.1.lin.scale") is None
+    assert theirs("stages.2.blocks.17.gamma") is None
 
 
-def test_a_prefix_is_all_that_precedes_a_signature():
-    assert prefix_before(LAYOUT.signature, "a.b.part.1.unit.0.lin.weight") == ("a.b.", 1)
-    assert prefix_before(LAYOUT.signature, "part.1.unit.0.lin.weight") == ("", 1)
-    assert prefix_before(LAYOUT.signature, "apart.1.unit.0.lin.weight") is None
+def test_rows_of_the_same_names_share_their_ends():
+    assert same("a.{i}", "b.{i}", "x.{t}", "y") == (
+        Row("a.{i}.x.{t}", "b.{i}.x.{t}"),
+        Row("a.{i}.y", "b.{i}.y"),
+    )

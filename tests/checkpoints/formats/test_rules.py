@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from swin_mm.checkpoints import load_pretrained
-from swin_mm.checkpoints.formats.merging import from_concatenated, to_concatenated
+from swin_mm.checkpoints.formats.rules import from_concatenated, to_concatenated
 
 
 class MicrosoftMerging(nn.Module):

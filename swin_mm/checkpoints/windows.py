@@ -1,0 +1,95 @@
+"""The windows of a file's blocks: read off their tables and buffers, and changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from torch import Tensor
+
+from swin_mm.checkpoints.coordinates import (
+    COORDINATES,
+    Geometry,
+    Window,
+    coordinates_of,
+    geometry_of,
+)
+from swin_mm.checkpoints.errors import CheckpointError
+from swin_mm.checkpoints.fit import INDEX, TABLE, ResizeBias
+from swin_mm.checkpoints.resize import resize_bias_table, window_of
+from swin_mm.ops import relative_position_index
+
+_SCALE = "logit_scale"
+
+
+def windows_of(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Geometry | None]]:
+    """Tell the window of each block.
+
+    Args:
+        tensors: a backbone's, our names.
+
+    Returns:
+        The name of each attention module, ending in a dot, and its windows; ``None`` where a
+        SwinV2's file does not say.
+
+    Raises:
+        CheckpointError: if a bias table fits no window, or several.
+    """
+    for name, tensor in tensors.items():
+        if name.endswith(TABLE):
+            owner = name.removesuffix(TABLE)
+            index = tensors.get(owner + INDEX)
+            try:
+                window = window_of(tensor, None if index is None or index.is_meta else index)
+            except CheckpointError as error:
+                raise CheckpointError(f"{name}: {error}") from error
+            yield owner, Geometry(window, window)
+        elif name.endswith(_SCALE):
+            owner = name.removesuffix(_SCALE)
+            table = tensors.get(owner + COORDINATES)
+            yield owner, None if table is None else geometry_of(table)
+
+
+def with_window(
+    tensors: Mapping[str, Tensor],
+    window: Window | None,
+    *,
+    resize_bias: ResizeBias = "bicubic",
+    needed: bool = False,
+) -> dict[str, Tensor]:
+    """Bring a backbone to another window, and its buffers with it.
+
+    SwinV1's tables are resized. SwinV2 has none: its buffers stay relative to the window that it
+    was pretrained with.
+
+    Args:
+        tensors: our names.
+        window: height and width, tokens; ``None`` for those that it has.
+        resize_bias: how tables come to other windows.
+        needed: whether a SwinV2 must have buffers, so that its window must be known.
+
+    Returns:
+        The tensors, with buffers for every block whose window is known.
+
+    Raises:
+        CheckpointError: if a window cannot be told and is needed.
+    """
+    made = dict(tensors)
+    for owner, geometry in windows_of(tensors):
+        if geometry is None and window is None:
+            if needed:
+                raise CheckpointError(
+                    "a SwinV2 of this layout must say its window, and the file does not. "
+                    "Give it (--window)"
+                )
+            continue
+        target = window or geometry.window
+        made[owner + INDEX] = relative_position_index(target)
+        if owner + TABLE not in tensors:
+            pretrained = target if geometry is None else geometry.pretrained
+            made[owner + COORDINATES] = coordinates_of(Geometry(target, pretrained))
+        elif target != geometry.window:
+            table = tensors[owner + TABLE]
+            made[owner + TABLE] = resize_bias_table(
+                table, geometry.window, target, method=resize_bias
+            )
+    return made

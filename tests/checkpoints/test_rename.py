@@ -1,0 +1,39 @@
+import pytest
+import torch
+
+from swin_mm.checkpoints import CheckpointError, detect, to_layout
+from swin_mm.checkpoints.rename import to_our_names
+
+
+def test_a_missing_part_is_one_error_that_names_it(build):
+    written = to_layout(build(out_indices=(2,)).state_dict(), "huggingface")
+    lacking = "encoder.layers.1.blocks.0.attention.self.key.bias"
+    del written[lacking]
+    with pytest.raises(CheckpointError, match=f"comes in parts.*lacks {lacking}. Is it whole"):
+        to_our_names(written, detect(written))
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (3, 3), (0,)])
+def test_parts_of_other_shapes_are_one_error(build_v2, shape):
+    written = to_layout(build_v2(out_indices=(2,)).state_dict(), "torchvision")
+    written["features.1.0.attn.qkv.bias"] = torch.ones(shape)
+    if shape in ((3, 3), (0,)):
+        to_our_names(written, detect(written))  # three parts of a wrong shape: for fit to refuse
+        return
+    with pytest.raises(CheckpointError, match=r"features\.1\.0\.attn\.qkv\.bias must hold 3 C"):
+        to_our_names(written, detect(written))
+
+
+def test_parts_that_cannot_be_joined_are_one_error(build):
+    written = to_layout(build(out_indices=(2,)).state_dict(), "huggingface")
+    written["encoder.layers.0.blocks.0.attention.self.key.weight"] = torch.ones(3, 3)
+    with pytest.raises(CheckpointError, match=r"got \(8, 8\), \(3, 3\), \(8, 8\)"):
+        to_our_names(written, detect(written))
+
+
+def test_the_first_of_several_names_stands_for_a_joined_tensor(build):
+    written = to_layout(build(out_indices=(2,)).state_dict(), "huggingface")
+    renamed = to_our_names(written, detect(written))
+    joined = "stages.0.blocks.0.attn.w_msa.qkv.weight"
+    assert renamed.keys[joined] == "encoder.layers.0.blocks.0.attention.self.query.weight"
+    assert joined in renamed.reordered
