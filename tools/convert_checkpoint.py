@@ -1,0 +1,66 @@
+"""Rewrite a weight file of any known layout in another one."""
+
+import sys
+from pathlib import Path
+
+from swin_mm.checkpoints import (
+    LAYOUTS,
+    TARGETS,
+    CheckpointError,
+    convert,
+    read_checkpoint,
+    save_checkpoint,
+)
+from swin_mm.engine import ToolParser, UsageError, run_tool
+
+
+def window(text: str) -> tuple[int, int]:
+    """Read 12, or 7x14 for height and width."""
+    sides = [int(side) for side in text.lower().split("x")]
+    if len(sides) > 2 or min(sides) < 1:
+        raise ValueError(text)
+    return sides[0], sides[-1]
+
+
+def main() -> None:
+    """Parse the command line and do it."""
+    parser = ToolParser(__doc__)
+    parser.add_argument("file", help="path or URL of any known layout, .pth, .safetensors or .pkl")
+    parser.add_argument("out", type=Path, help="the ending .safetensors or .pkl chooses the format")
+    parser.add_argument("--to", required=True, choices=TARGETS, help="the layout to write")
+    parser.add_argument("--window", type=window, help="other windows, tokens: 12, or 7x14")
+    parser.add_argument("--in-channels", type=int, help="channels of the pictures it is to take")
+    parser.add_argument("--resize-bias", choices=("bicubic", "geometric"), default="bicubic")
+    parser.add_argument("--allow-loss", action="store_true", help="leave out what has no place")
+    parser.add_argument("--force", action="store_true", help="overwrite OUT")
+    parser.add_argument("--layout", choices=LAYOUTS, help="overrule the detection of FILE's layout")
+    parser.add_argument("--prefix", help="where the backbone is, if FILE holds several")
+    parser.add_argument("--unsafe", action="store_true", help="run the code that a pickle names")
+    args = parser.parse_args()
+    try:
+        if args.out.exists() and not args.force:
+            raise CheckpointError(f"{args.out} is there already. Name another, or pass --force")
+        done = convert(
+            read_checkpoint(args.file, unsafe=args.unsafe),
+            args.to,
+            layout=args.layout,
+            prefix=args.prefix,
+            window=args.window,
+            in_channels=args.in_channels,
+            resize_bias=args.resize_bias,
+            allow_loss=args.allow_loss,
+        )
+        flat = args.out.suffix in (".safetensors", ".pkl")  # these hold tensors alone
+        save_checkpoint(done.tensors if flat else done.content, args.out)
+    except CheckpointError as error:
+        raise UsageError(str(error)) from error
+    for lost in done.lost:
+        print(f"lost: {lost}")
+    for note in done.notes:
+        print(f"note: {note}")
+    was = f"{done.source.layout.name} (SwinV{done.source.layout.version})"
+    print(f"{was} -> {args.to}: {len(done.tensors)} tensors in {args.out}")
+
+
+if __name__ == "__main__":
+    sys.exit(run_tool(main))
