@@ -15,7 +15,7 @@ from swin_mm.backbones.initialisation import draw_weights, obey_init_cfg
 from swin_mm.backbones.swin import SwinTransformer
 from swin_mm.backbones.swin_v2 import SwinTransformerV2
 from swin_mm.backbones.variants import find_variant
-from swin_mm.checkpoints import LoadReport
+from swin_mm.checkpoints import load_classifier
 from swin_mm.registry import MODELS
 
 VERSIONS = {1: SwinTransformer, 2: SwinTransformerV2}
@@ -110,11 +110,5 @@ class SwinClassifier(BaseModule):
         """
         self.backbone.draw_weights()
         draw_weights(self.head)
-        obey_init_cfg(self, _load)
+        obey_init_cfg(self, load_classifier)
         self._is_init = True
-
-
-def _load(network: SwinClassifier, source: str, *, prefix: str | None) -> LoadReport:
-    from swin_mm.checkpoints import load_classifier
-
-    return load_classifier(network, source, prefix=prefix)

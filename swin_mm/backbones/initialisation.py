@@ -9,7 +9,7 @@ from mmengine.logging import print_log
 from mmengine.model import BaseModule, initialize
 from torch import nn
 
-from swin_mm.backbones.pretrained import split_init_cfg
+from swin_mm.backbones.pretrained import load_options, split_init_cfg
 from swin_mm.checkpoints import LoadReport
 from swin_mm.layers import SwinBlock
 
@@ -48,7 +48,7 @@ def obey_init_cfg(network: BaseModule, load: Callable[..., LoadReport]) -> None:
     if others:
         initialize(network, others)
     for cfg in pretrained:
-        report = load(network, cfg["checkpoint"], prefix=cfg.get("prefix"))
+        report = load(network, cfg["checkpoint"], **load_options(cfg))
         is_odd = report.missing or report.surprises
         level = logging.WARNING if is_odd else logging.INFO
         print_log(f"{cfg['checkpoint']}: {report}", logger="current", level=level)

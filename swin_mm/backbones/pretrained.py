@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mmengine.model.weight_init import PretrainedInit
 
 InitCfg = Mapping | Sequence[Mapping] | None
+
+_OPTIONS = ("prefix", "layout", "resize_bias", "unsafe")
 
 
 def join_init_cfg(
@@ -50,3 +53,23 @@ def split_init_cfg(init_cfg: InitCfg) -> tuple[list[Mapping], list[Mapping]]:
                 f"init_cfg of type Pretrained must name a file or URL as checkpoint, got {cfg!r}"
             )
     return pretrained, [cfg for cfg in cfgs if cfg not in pretrained]
+
+
+def load_options(cfg: Mapping) -> dict[str, Any]:
+    """Read what a ``Pretrained`` entry says besides its file, for the loader.
+
+    Args:
+        cfg: may have MMEngine's ``prefix``, and ``layout``, ``resize_bias`` and ``unsafe`` of
+            :func:`swin_mm.checkpoints.load_pretrained`. MMEngine's ``map_location`` is not needed:
+            weights go where the model is.
+
+    Raises:
+        ValueError: if it says something else.
+    """
+    strays = [name for name in cfg if name not in (*_OPTIONS, "type", "checkpoint", "map_location")]
+    if strays:
+        raise ValueError(
+            f"init_cfg of type Pretrained takes checkpoint, {', '.join(_OPTIONS)}, got "
+            f"{', '.join(strays)} in {dict(cfg)!r}"
+        )
+    return {name: cfg[name] for name in _OPTIONS if name in cfg}
