@@ -28,24 +28,32 @@ def is_url(source: str | os.PathLike) -> bool:
 def download(url: str) -> Path:
     """Fetch a file into torch.hub's folder of checkpoints, unless it is there already.
 
-    It gets its name when it is complete, and its hash, if the name bears one, is right.
+    It gets its name when it is complete, and its hash, if the name bears one, is right. A name
+    without hash may be another address's too (``model.safetensors``): such a file lies in a folder
+    of its address. One that torch.hub or its user has put beside the others is taken as it is.
 
     Raises:
         CheckpointError: if it cannot be fetched, or is not what its name says.
     """
-    name = Path(unquote(urlparse(url).path)).name
+    address = urlparse(url)
+    name = Path(unquote(address.path)).name
     if not name:
         raise CheckpointError(f"the URL of a checkpoint must end in a file's name, got {url}")
     folder = Path(torch.hub.get_dir()) / "checkpoints"
-    path = folder / name
+    origin = f"{address.netloc}{address.path.rpartition('/')[0]}"
+    site = hashlib.sha256(origin.encode()).hexdigest()[:8]
+    path, shared = folder / site / name, folder / name
+    if (shared.is_file() and not path.is_file()) or _HASH.search(address.path):
+        path = shared
     if path.is_file():
         return path
     print(f"Fetching {url} to {path}", file=sys.stderr)
-    partial = path.with_name(f".{name}.{os.getpid()}.partial")
+    partial = folder / f".{site}.{name}.{os.getpid()}.partial"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         torch.hub.download_url_to_file(url, str(partial), progress=sys.stderr.isatty())
         check_hash(partial, url)
+        path.parent.mkdir(exist_ok=True)
         partial.replace(path)
     except CheckpointError:
         raise

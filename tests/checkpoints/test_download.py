@@ -54,7 +54,36 @@ def test_a_url_is_fetched_once(served):
     for _ in range(2):
         assert torch.equal(read_checkpoint(f"{address}/{name}?download=1")["a"], torch.ones(2))
     assert Quiet.served == before + 1
-    assert os.listdir(cache) == ["swin.pth"]
+    assert [path.name for path in cache.rglob("*") if path.is_file()] == ["swin.pth"]
+
+
+def test_two_addresses_may_give_files_the_same_name(served):
+    folder, address, cache = served
+    for value, author in enumerate(("one", "other")):
+        (folder / author).mkdir()
+        torch.save({"a": torch.full((2,), value)}, folder / author / "model.pth")
+    for _ in range(2):
+        for value, author in enumerate(("one", "other")):
+            assert read_checkpoint(f"{address}/{author}/model.pth")["a"][0] == value
+    assert len(list(cache.rglob("model.pth"))) == 2
+
+
+def test_what_torch_hub_has_fetched_is_not_fetched_again(served):
+    folder, address, cache = served
+    (folder / "a").mkdir()
+    for name in (publish(folder, "swin.pth"), publish(folder, "a/swin-{}.pth")):
+        torch.hub.load_state_dict_from_url(f"{address}/{name}", progress=False)
+        before = Quiet.served
+        read_checkpoint(f"{address}/{name}")
+        assert Quiet.served == before
+    assert sorted(os.listdir(cache)) == sorted(["swin.pth", Path(name).name])
+
+
+def test_a_name_with_a_hash_lies_where_torch_hub_looks(served):
+    folder, address, cache = served
+    name = publish(folder, "swin-{}.pth")
+    read_checkpoint(f"{address}/{name}")
+    assert os.listdir(cache) == [name]
 
 
 def test_the_hash_in_a_name_is_checked(served):
@@ -107,5 +136,5 @@ def test_an_encoded_path_never_leaves_the_cache(tmp_path, monkeypatch):
 
     monkeypatch.setattr("torch.hub.download_url_to_file", fetch)
     path = download("https://host.example/a%2F..%2F..%2F..%2Fsecret.pth")
-    assert path == tmp_path / "hub/checkpoints/secret.pth"
+    assert path.parents[1] == tmp_path / "hub/checkpoints" and path.name == "secret.pth"
     assert path.read_bytes() == b"fetched"
