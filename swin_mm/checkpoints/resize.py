@@ -108,7 +108,7 @@ def _geometric_offsets(side: int, target: int) -> Tensor:
     the target's last; or all 1 where that is no further out.
     """
     numbers = torch.arange(side - 1, dtype=torch.float64)
-    low, high = 1.0, _MOST_RATIO if side < target else 1.0
+    low, high = 1.0, _MOST_RATIO
     for _ in range(60):
         ratio = (low + high) / 2
         low, high = (ratio, high) if (ratio**numbers).sum() < target - 1 else (low, ratio)
@@ -149,7 +149,7 @@ def _spline(places: Tensor, wanted: Tensor) -> Tensor:
         equations[0], equations[-1] = torch.tensor([1.0, -1, 0]), torch.tensor([0, 1.0, -1])
     bends = torch.linalg.solve(equations, right)
     at = wanted.to(places).clamp(places[0], places[-1])
-    piece = (torch.searchsorted(places, at, right=True) - 1).clamp(0, count - 2)
+    piece = (torch.searchsorted(places, at) - 1).clamp(0, count - 2)
     step, before = steps[piece, None], (at - places[piece])[:, None]
     after = step - before
     straight = (values[piece] * after + values[piece + 1] * before) / step
