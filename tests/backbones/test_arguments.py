@@ -1,9 +1,15 @@
+import inspect
 import warnings
 
 import pytest
 
 from swin_mm import SwinTransformer
-from swin_mm.backbones.arguments import as_pair, windows_by_stage
+from swin_mm.backbones.arguments import (
+    as_pair,
+    takes_arguments_of,
+    understands_official_names,
+    windows_by_stage,
+)
 
 NARROW = {"depths": (1, 1, 1, 1), "num_heads": (1, 2, 2, 4)}
 
@@ -52,6 +58,35 @@ def test_our_own_names_raise_no_note():
         SwinTransformer(**NARROW, embed_dims=8)
 
 
+class First:
+    def __init__(self, internal, *, near=1, far=2):
+        self.given = near, far
+
+
+class Second:
+    def __init__(self, *, far=3, high=4):
+        pass
+
+
+class Third(First):
+    @understands_official_names
+    @takes_arguments_of(First, Second, without=["high"])
+    def __init__(self, *, low=5, **shared):
+        super().__init__("", **shared)
+
+
+def test_arguments_that_are_passed_on_show_in_the_signature():
+    parameters = inspect.signature(Third).parameters.values()
+    assert {p.name: p.default for p in parameters} == {"near": 1, "far": 2, "low": 5}
+    assert Third(far=9, low=1).given == (1, 9)
+
+
+@pytest.mark.parametrize("name", ["high", "internal", "fat"])
+def test_arguments_that_are_not_passed_on_are_refused(name):
+    with pytest.raises(TypeError, match=f"Third has no argument '{name}'"):
+        Third(**{name: 1})
+
+
 def test_one_window_serves_all_stages_or_each_has_its_own():
     assert windows_by_stage(7, 3) == [(7, 7)] * 3
     assert windows_by_stage((7, 14), 3) == [(7, 14)] * 3
@@ -64,6 +99,12 @@ def test_one_window_serves_all_stages_or_each_has_its_own():
 def test_other_windows_are_refused(window):
     with pytest.raises(ValueError, match="window_size"):
         windows_by_stage(window, 4)
+
+
+def test_zero_is_allowed_where_it_means_something_and_errors_name_the_argument():
+    assert windows_by_stage([0, (0, 3)], 2, name="x", least=0) == [(0, 0), (0, 3)]
+    with pytest.raises(ValueError, match=r"x of a stage must be .* >= 0, .* got -1"):
+        windows_by_stage([0, -1, 3], 3, name="x", least=0)
 
 
 def test_a_pair_is_one_number_or_two():
