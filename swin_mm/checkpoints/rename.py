@@ -98,9 +98,13 @@ def _apply(row: Row, parts: tuple[Tensor, ...], keys: tuple[str, ...]) -> tuple[
     try:
         made = row.rule.to_ours(*parts)
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
-        shapes = ", ".join(str(tuple(part.shape)) for part in parts)
+        shapes = ", ".join(f"{tuple(part.shape)} {_kind(part)}" for part in parts)
         raise CheckpointError(
             f"{', '.join(keys)} must hold {row.rule.wants}, got {shapes}. "
             "The file is damaged or not of the layout it is named like"
         ) from error
     return made if isinstance(made, tuple) else (made,)
+
+
+def _kind(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")

@@ -38,6 +38,10 @@ def windows_of(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Geometry | 
         if name.endswith(TABLE):
             owner = name.removesuffix(TABLE)
             index = tensors.get(owner + INDEX)
+            if tensor.dim() != 2:
+                raise CheckpointError(
+                    f"{name} must have a row for each offset, (L, nH), got {tuple(tensor.shape)}"
+                )
             try:
                 window = window_of(tensor, None if index is None or index.is_meta else index)
             except CheckpointError as error:

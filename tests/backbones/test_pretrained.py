@@ -5,7 +5,8 @@ from mmengine.model.weight_init import PretrainedInit
 from random_weights import randomise
 
 from swin_mm import SwinTransformer
-from swin_mm.backbones.pretrained import split_init_cfg
+from swin_mm.backbones.pretrained import load_options, split_init_cfg
+from swin_mm.checkpoints import CheckpointError, to_layout
 
 NARROW = {"embed_dims": 8, "depths": (2, 1), "num_heads": (1, 2), "strides": (4, 2)}
 NARROW |= {"out_indices": (0, 1)}
@@ -69,6 +70,52 @@ def test_a_checkpoint_must_be_named():
 
 def test_starting_from_scratch_is_said(monkeypatch):
     said = []
-    monkeypatch.setattr("swin_mm.backbones.swin.print_log", lambda text, **_: said.append(text))
+    monkeypatch.setattr(
+        "swin_mm.backbones.initialisation.print_log", lambda text, **_: said.append(text)
+    )
     SwinTransformer(**NARROW).init_weights()
     assert said == ["SwinTransformer has no pretrained weights: it starts from scratch"]
+
+
+def test_init_cfg_chooses_among_backbones_and_ways_to_resize(tmp_path):
+    networks = {name: randomise(SwinTransformer(**NARROW), seed) for seed, name in enumerate("ab")}
+    both = {
+        f"{name}.{key}": tensor
+        for name, network in networks.items()
+        for key, tensor in network.state_dict().items()
+    }
+    torch.save(both, tmp_path / "both.pth")
+    tables = []
+    for method in ("bicubic", "geometric"):
+        cfg = {"type": "Pretrained", "checkpoint": str(tmp_path / "both.pth"), "prefix": "b"}
+        model = SwinTransformer(**NARROW, window_size=9, init_cfg={**cfg, "resize_bias": method})
+        model.init_weights()
+        assert torch.equal(model.norm1.weight, networks["b"].norm1.weight)
+        tables.append(model.stages[0].blocks[0].attn.w_msa.relative_position_bias_table)
+    assert not torch.allclose(*tables)
+
+
+def test_init_cfg_overrules_the_layout(tmp_path):
+    tensors = randomise(SwinTransformer(**NARROW)).state_dict()
+    written = to_layout(tensors, "microsoft-dense")
+    written["layers.1.downsample.reduction.weight"] = torch.ones(32, 64)  # of no known family
+    torch.save(written, tmp_path / "odd.pth")
+    cfg = {"type": "Pretrained", "checkpoint": str(tmp_path / "odd.pth")}
+    with pytest.raises(CheckpointError, match="no Swin found"):
+        SwinTransformer(**NARROW, init_cfg=cfg).init_weights()
+    model = SwinTransformer(**NARROW, init_cfg={**cfg, "layout": "microsoft-dense"})
+    model.init_weights()
+    assert torch.equal(model.norm1.bias, tensors["norm1.bias"])
+
+
+def test_a_misspelt_option_of_init_cfg_is_refused():
+    cfg = {
+        "type": "Pretrained",
+        "checkpoint": "x.pth",
+        "map_location": "cpu",
+        "resize": "geometric",
+    }
+    with pytest.raises(ValueError, match=r"takes checkpoint, prefix, .*, got resize"):
+        load_options(cfg)
+    del cfg["resize"]
+    assert load_options({**cfg, "unsafe": True}) == {"unsafe": True}

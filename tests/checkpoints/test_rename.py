@@ -27,7 +27,15 @@ def test_parts_of_other_shapes_are_one_error(build_v2, shape):
 def test_parts_that_cannot_be_joined_are_one_error(build):
     written = to_layout(build(out_indices=(2,)).state_dict(), "huggingface")
     written["encoder.layers.0.blocks.0.attention.self.key.weight"] = torch.ones(3, 3)
-    with pytest.raises(CheckpointError, match=r"got \(8, 8\), \(3, 3\), \(8, 8\)"):
+    with pytest.raises(CheckpointError, match=r"got \(8, 8\) float32, \(3, 3\) float32"):
+        to_our_names(written, detect(written))
+
+
+def test_whole_numbers_are_not_joined_to_weights(build):
+    written = to_layout(build(out_indices=(2,)).state_dict(), "huggingface")
+    name = "encoder.layers.0.blocks.0.attention.self.key.bias"
+    written[name] = written[name].int()
+    with pytest.raises(CheckpointError, match=r"one shape and kind of number, got .* int32"):
         to_our_names(written, detect(written))
 
 

@@ -25,6 +25,13 @@ def test_an_index_tells_an_oblong_window(build):
         dict(windows_of(without_buffers(state)))
 
 
+@pytest.mark.parametrize("shape", [(), (25,), (25, 1, 1)])
+def test_a_table_of_any_odd_shape_is_one_error(build, shape):
+    state = {**build().state_dict(), FIRST + "relative_position_bias_table": torch.ones(shape)}
+    with pytest.raises(CheckpointError, match="must have a row for each offset"):
+        dict(windows_of(state))
+
+
 def test_a_swin_v2_without_buffers_does_not_tell(build_v2):
     assert set(dict(windows_of(build_v2().state_dict())).values()) == {None}
 

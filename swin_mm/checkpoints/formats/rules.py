@@ -29,6 +29,8 @@ def to_concatenated(tensor: Tensor) -> Tensor:
 
 def join(*parts: Tensor) -> Tensor:
     """Stack queries, keys and values, (C, ...) each, into (3 C, ...)."""
+    if len({(part.shape, part.dtype) for part in parts}) > 1:
+        raise ValueError("parts of one tensor differ in shape or kind")
     return torch.cat(parts)
 
 
@@ -88,7 +90,10 @@ CONCATENATED = TensorRule(
     to_concatenated,
 )
 IN_PARTS = TensorRule(
-    "queries, keys and values joined", "queries, keys and values of one shape", join, split
+    "queries, keys and values joined",
+    "queries, keys and values of one shape and kind of number",
+    join,
+    split,
 )
 KEY_BIAS = TensorRule(
     "biases of queries and values taken apart",
