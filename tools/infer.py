@@ -6,18 +6,18 @@ python tools/infer.py configs/upernet_swin_t.py CHECKPOINT my_photos --out found
 
 import sys
 
-import torch
-from mmengine.config import Config
-
 from swin_mm.checkpoints import CheckpointError
 from swin_mm.engine import ToolParser, UsageError, run_tool
-from swin_mm.engine.channels import match_channels
-from swin_mm.engine.config import import_host, read_config
-from swin_mm.engine.launch import Device, choose_device, needs_operators, use_device
-from swin_mm.engine.notes import Notes
-from swin_mm.engine.options import ConfigOption, merge_options
-from swin_mm.engine.safe_loading import allow_safe_reading
-from swin_mm.inference import InferenceError, Predictor, find_pictures, infer, require_room
+from swin_mm.engine.options import ConfigOption
+from swin_mm.engine.predicting import configure
+from swin_mm.inference import (
+    InferenceError,
+    Predictor,
+    find_pictures,
+    infer,
+    load_model,
+    require_room,
+)
 
 
 def main() -> None:
@@ -36,12 +36,16 @@ def main() -> None:
     parser.add_argument("--cfg-options", dest="options", nargs="+", action=ConfigOption,
                         metavar="KEY=VALUE", help="settings of the config")  # fmt: skip
     parser.add_argument("--force", action="store_true", help="replace older results of these names")
+    parser.add_unsafe()
     args = parser.parse_args()
     try:
         pictures = find_pictures(args.pictures)
         require_room(args.out, force=args.force)
-        cfg, device = configure(args.config, args.options or {}, args.device)
-        predictor = Predictor.load(cfg, args.checkpoint, device=device)
+        cfg, device = configure(
+            args.config, args.options or {}, device=args.device, unsafe=args.unsafe
+        )
+        model, meta = load_model(cfg, args.checkpoint, device=device, unsafe=args.unsafe)
+        predictor = Predictor(cfg, model, meta)
         outcome = infer(predictor, pictures, out=args.out, score_threshold=args.score_thr)
     except (InferenceError, CheckpointError) as error:
         raise UsageError(str(error)) from error
@@ -52,26 +56,6 @@ def main() -> None:
         lines = [f"{len(outcome.skipped)} skipped:", *outcome.skipped]
         print("\n  ".join(lines), file=sys.stderr)
         sys.exit(1)
-
-
-def configure(path: str, options: dict, asked: str | None) -> tuple[Config, str]:
-    """Read a config and say where it will run."""
-    allow_safe_reading()  # before anything of the hosts is built
-    notes = Notes()
-    cfg = read_config(path)
-    merge_options(cfg, options, notes)
-    import_host(cfg)
-    device = choose_device(needs_operators(cfg))
-    if asked is not None:
-        try:
-            torch.empty(0, device=asked)
-        except (RuntimeError, AssertionError) as error:
-            first = str(error).partition("\n")[0]
-            raise UsageError(f"--device {asked} cannot be used here: {first}") from error
-        device = Device(asked, "as asked")
-    use_device(device, cfg, notes)
-    match_channels(cfg, options, notes)
-    return cfg, device.name
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """How a config becomes a run: the work behind `tools/train.py` and `tools/test.py`."""
 
+from swin_mm.engine.any_checkpoint import AnyCheckpointHook
 from swin_mm.engine.arguments import ToolParser
 from swin_mm.engine.errors import UsageError, run_tool
 from swin_mm.engine.layer_decay import LayerDecayOptimWrapperConstructor
@@ -8,6 +9,7 @@ from swin_mm.engine.testing import test
 from swin_mm.engine.training import train
 
 __all__ = [
+    "AnyCheckpointHook",
     "EvenLoggerHook",
     "LayerDecayOptimWrapperConstructor",
     "ToolParser",

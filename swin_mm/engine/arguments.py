@@ -54,6 +54,15 @@ class ToolParser(argparse.ArgumentParser):
             help="settings of the config, such as train_dataloader.batch_size=4 "
             "model.backbone.depths=[2,2,2,2] param_scheduler.0.end=100",
         )
+        self.add_unsafe()
         self.add_argument(
             "--launcher", choices=LAUNCHERS, default="none", help="what started the processes"
+        )
+
+    def add_unsafe(self) -> None:
+        """Add the one way to a file that is more than numbers and plain values."""
+        self.add_argument(
+            "--unsafe",
+            action="store_true",
+            help="run the code that a weight file wants to run; only for files you trust",
         )

@@ -26,10 +26,11 @@ def run_tool(main: Callable[[], None]) -> int:
         main()
     except UsageError as error:
         local_rank = os.environ.get("LOCAL_RANK", "0")
+        message = str(error).replace("unsafe=True", "--unsafe")  # as a command's user says it
         if local_rank == "0":
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {message}", file=sys.stderr)
         else:
-            first = str(error).partition("\n")[0]
+            first = message.partition("\n")[0]
             print(f"error (local rank {local_rank}): {first}", file=sys.stderr)
         return 2
     except OSError as error:  # a folder that cannot be written, a full disk

@@ -13,6 +13,7 @@ from mmengine.optim import OptimWrapper, OptimWrapperDict
 from mmengine.runner import Runner
 from torch.optim import Optimizer
 
+from swin_mm.checkpoints import CheckpointError
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.notes import Notes
 
@@ -90,12 +91,18 @@ class QuietRunner(Runner):
         """Load weights; where they must fit, parts left without are an error, not a warning.
 
         Raises:
-            UsageError: if a parameter of the model is not in the file, or of another shape.
+            UsageError: if a parameter of the model is not in the file, or of another shape, or if
+                a run cannot go on from the file.
+            CheckpointError: if the file cannot be read, or holds nothing for the model.
         """
         try:
             checkpoint = super().load_checkpoint(
                 filename, map_location, strict=strict or self.must_fit, **kwargs
             )
+        except CheckpointError as error:
+            if filename in str(error):
+                raise
+            raise CheckpointError(f"{filename}: {error}") from error
         except RuntimeError as error:
             lines = str(error).splitlines()
             misfits = [one for one in lines if one.startswith(("size mismatch", "missing keys"))]
@@ -104,6 +111,11 @@ class QuietRunner(Runner):
             if misfits:
                 raise UsageError(_misfit(filename, misfits, self.cfg.filename)) from error
             checkpoint = super().load_checkpoint(filename, map_location, strict=strict, **kwargs)
+        if self._resume and not {"meta", "message_hub"} <= checkpoint.keys():
+            raise UsageError(
+                f"a run goes on from what a training of MMEngine's saved, {filename} holds weights "
+                f"alone. Start a new run from it: --cfg-options load_from={filename}"
+            )
         self._saved_schedulers = checkpoint.get("param_schedulers")
         return checkpoint
 

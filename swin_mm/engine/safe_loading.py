@@ -25,6 +25,7 @@ from mmengine.runner import (
 from swin_mm.checkpoints import CheckpointError, read_checkpoint
 from swin_mm.checkpoints.download import download, is_url
 from swin_mm.checkpoints.read import MapLocation
+from swin_mm.engine.whole_models import with_state_dict
 
 Loader = Callable[[str, MapLocation], dict[str, Any]]
 
@@ -33,14 +34,16 @@ def allow_safe_reading(*, unsafe: bool = False) -> None:
     """Have MMEngine's ``CheckpointLoader`` read tensors and plain values only.
 
     Covers ``load_from``, ``resume``, the ``init_cfg`` of any module, hooks and inferencers; for
-    files, URLs, MMEngine's named models and object stores. Calling it again changes nothing.
+    files, URLs, MMEngine's named models and object stores. The tensors come under ``state_dict``,
+    where MMEngine looks for them, whatever the file's container. Calling it again changes nothing.
 
     Args:
         unsafe: run the code that pickles name, for users who trust their files.
     """
 
     def load_from_safe_file(path: str, map_location: MapLocation = None) -> dict[str, Any]:
-        return read_checkpoint(path, map_location=map_location, unsafe=unsafe)
+        read = read_checkpoint(path, map_location=map_location, unsafe=unsafe)
+        return with_state_dict(read)
 
     def load_from_safe_url(url: str, map_location: MapLocation = None) -> dict[str, Any]:
         try:
@@ -48,11 +51,11 @@ def allow_safe_reading(*, unsafe: bool = False) -> None:
                 download(url)
         finally:  # where the first process of a machine fails, the others must not wait for it
             barrier()
-        return read_checkpoint(url, map_location=map_location, unsafe=unsafe)
+        return load_from_safe_file(url, map_location)
 
     def load_from_safe_store(path: str, map_location: MapLocation = None) -> dict[str, Any]:
         with get_local_path(path, backend_args={"backend": "petrel"}) as local:
-            return read_checkpoint(local, map_location=map_location, unsafe=unsafe)
+            return load_from_safe_file(local, map_location)
 
     def load_from_safe_name(path: str, map_location: MapLocation = None) -> dict[str, Any]:
         source = _address_of(path)
@@ -118,7 +121,7 @@ def _home() -> Path:
 
 def _backbone_of(checkpoint: dict[str, Any]) -> dict[str, Any]:
     """Keep a classifier's backbone, its names bare, as MMEngine does for ``mmcls://``."""
-    tensors = checkpoint.get("state_dict", checkpoint)
+    tensors = checkpoint.get("state_dict", {})
     prefix = "backbone."
     return {
         "state_dict": {

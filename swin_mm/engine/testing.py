@@ -11,6 +11,7 @@ from mmengine.config import Config
 from torch import distributed
 
 from swin_mm.checkpoints import CheckpointError
+from swin_mm.engine.any_checkpoint import AnyCheckpointHook
 from swin_mm.engine.channels import match_channels
 from swin_mm.engine.config import allow_no_workers, default_work_dir, import_host, read_config
 from swin_mm.engine.datasets import point_data_at, require_data
@@ -43,6 +44,7 @@ def test(
     show_dir: str | None = None,
     out: str | None = None,
     options: Mapping[str, Any] | None = None,
+    unsafe: bool = False,
     launcher: str = "none",
 ) -> None:
     """Evaluate a checkpoint on a config's test data and report.
@@ -57,12 +59,13 @@ def test(
         show_dir: draw every picture, truth beside prediction, into this folder.
         out: write the predictions to this `.json` or `.pkl`.
         options: settings of the config by dotted key.
+        unsafe: run the code that the checkpoint wants to run.
         launcher: `none`, `pytorch`, `slurm` or `mpi`.
 
     Raises:
         UsageError: if something asked for cannot be done.
     """
-    allow_safe_reading()  # before anything of the hosts is built
+    allow_safe_reading(unsafe=unsafe)  # before anything of the hosts is built
     take_place(launcher)
     notes = Notes(is_first_process(launcher))
     options = options or {}
@@ -94,7 +97,7 @@ def test(
         match_channels(cfg, options, notes)
         if tta:
             _augment(cfg)
-        _run(cfg, notes, show_dir=show_dir, out=out)
+        _run(cfg, notes, show_dir=show_dir, out=out, unsafe=unsafe)
     finally:
         if distributed.is_initialized():
             distributed.destroy_process_group()
@@ -106,9 +109,10 @@ def _augment(cfg: Config) -> None:
     cfg.model = {**cfg.tta_model, "module": cfg.model}
 
 
-def _run(cfg: Config, notes: Notes, *, show_dir: str | None, out: str | None) -> None:
+def _run(cfg: Config, notes: Notes, *, show_dir: str | None, out: str | None, unsafe: bool) -> None:
     runner = QuietRunner.from_cfg(cfg)
     runner.must_fit = True
+    runner.register_hook(AnyCheckpointHook(unsafe=unsafe, must_fill=True))
     record = RunRecord()
     runner.register_hook(record, priority="LOW")
     pictures = PredictionPictures(show_dir) if show_dir else None

@@ -11,6 +11,7 @@ from mmengine.config import Config
 from torch import distributed
 
 from swin_mm.checkpoints import CheckpointError
+from swin_mm.engine.any_checkpoint import AnyCheckpointHook
 from swin_mm.engine.channels import match_channels
 from swin_mm.engine.config import allow_no_workers, default_work_dir, import_host, read_config
 from swin_mm.engine.datasets import point_data_at, require_data
@@ -48,6 +49,7 @@ def train(
     auto_scale_lr: bool = False,
     seed: int | None = None,
     options: Mapping[str, Any] | None = None,
+    unsafe: bool = False,
     launcher: str = "none",
 ) -> None:
     """Train, validate, save, draw and report.
@@ -56,7 +58,8 @@ def train(
         config: a config file.
         work_dir: where everything goes; `work_dirs/` and the config's name by default.
         data_root: where the data lies, in place of the config's.
-        weights: a file or URL that the backbone starts with, `none`, or the config's by default.
+        weights: a file or URL that the backbone starts with, and the whole model if the file holds
+            one; `none`; or the config's by default.
         max_iters: train so many iterations, the schedule shrunk in proportion.
         image_scale: factor of every picture size of the recipe.
         amp: mixed precision, on a GPU.
@@ -64,12 +67,13 @@ def train(
         auto_scale_lr: scale the rate by the batch over the recipe's batch.
         seed: of all random numbers; drawn and logged by default.
         options: settings of the config by dotted key.
+        unsafe: run the code that weight files want to run.
         launcher: `none`, `pytorch`, `slurm` or `mpi`.
 
     Raises:
         UsageError: if something asked for cannot be done, before anything slow begins.
     """
-    allow_safe_reading()  # before anything of the hosts is built
+    allow_safe_reading(unsafe=unsafe)  # before anything of the hosts is built
     take_place(launcher)
     notes = Notes(is_first_process(launcher))
     options = options or {}
@@ -82,7 +86,7 @@ def train(
         point_data_at(cfg, data_root, ("train", "val", "test"), notes)
     require_data(cfg, ("train", "val"))
     choose_resume(cfg, resume, notes)
-    choose_weights(cfg, weights, notes)
+    choose_weights(cfg, weights, notes, unsafe=unsafe)
     if max_iters is not None:
         shorten(cfg, max_iters, options, notes)
     if seed is not None:
@@ -97,14 +101,14 @@ def train(
     try:
         _scale_rate(cfg, auto_scale_lr, notes)
         match_channels(cfg, options, notes)
-        _run(cfg, notes)
+        _run(cfg, notes, weights=weights, unsafe=unsafe)
     finally:
         if distributed.is_initialized():
             distributed.destroy_process_group()
 
 
-def _run(cfg: Config, notes: Notes) -> None:
-    fetch_weights(cfg)
+def _run(cfg: Config, notes: Notes, *, weights: str | None, unsafe: bool) -> None:
+    fetch_weights(cfg, weights, notes, unsafe=unsafe)
     runner = QuietRunner.from_cfg(cfg)
     record = RunRecord(os.path.join(runner.work_dir, "loss.png"))
     pictures = PredictionPictures(os.path.join(runner.work_dir, "predictions"))
@@ -113,6 +117,7 @@ def _run(cfg: Config, notes: Notes) -> None:
     runner.speak(notes)
     runner.logger.info(f"Seed: {runner.seed}. All else: {runner.log_dir}")
     runner.must_fit = bool(cfg.get("resume"))
+    runner.register_hook(AnyCheckpointHook(unsafe=unsafe, must_fill=runner.must_fit))
     try:
         runner.train()
     except CheckpointError as error:

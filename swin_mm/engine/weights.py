@@ -6,16 +6,19 @@ import os
 from collections.abc import Iterator
 
 from mmengine.config import Config
+from mmengine.dist import barrier
 
 from swin_mm.checkpoints import CheckpointError, read_checkpoint
+from swin_mm.checkpoints.download import is_url
 from swin_mm.engine.config import as_list, every_dict
 from swin_mm.engine.errors import UsageError, command_again
 from swin_mm.engine.notes import Notes
+from swin_mm.engine.whole_models import parts_in
 
 NONE = "none"
 
 
-def choose_weights(cfg: Config, weights: str | None, notes: Notes) -> None:
+def choose_weights(cfg: Config, weights: str | None, notes: Notes, *, unsafe: bool = False) -> None:
     """Set the weights that the backbone starts with, and warn when there are none.
 
     A training that is resumed reads none: its checkpoint has all.
@@ -25,6 +28,7 @@ def choose_weights(cfg: Config, weights: str | None, notes: Notes) -> None:
         weights: a file or URL in place of the config's; `none` for no pretrained weights in the
             whole model; `None` for what the config says.
         notes: where the warning goes.
+        unsafe: let our backbones run the code that their weights want to run.
 
     Raises:
         UsageError: if a file does not exist.
@@ -45,6 +49,11 @@ def choose_weights(cfg: Config, weights: str | None, notes: Notes) -> None:
             )
         cfg.model.backbone.pop("pretrained", None)  # the older name of the same
         cfg.model.backbone["init_cfg"] = {"type": "Pretrained", "checkpoint": weights}
+        if cfg.get("load_from"):
+            notes.say(f"--weights takes the place of load_from={cfg.load_from}")
+            cfg.load_from = None
+    if unsafe:
+        _trust_weights_of_ours(cfg)
     for source in pretrained_sources(cfg):
         _require_file(source)
     if cfg.get("load_from"):
@@ -66,22 +75,57 @@ def pretrained_sources(cfg: Config) -> Iterator[str]:
             yield node["pretrained"]
 
 
-def fetch_weights(cfg: Config) -> None:
+def fetch_weights(cfg: Config, weights: str | None, notes: Notes, *, unsafe: bool = False) -> None:
     """Read the weights once, before anything is built, so that a failure comes early.
 
-    A URL is downloaded into torch's cache, by one process of each machine; the others meet it
-    where they join, or end with it.
+    A URL is downloaded into torch's cache, by one process of each machine; the others wait for it,
+    or end with it.
+
+    Args:
+        cfg: changed in place where `weights` hold a whole model: its necks and heads start with
+            them too.
+        weights: a file or URL in place of the config's, as in :func:`choose_weights`.
+        notes: told of a whole model.
+        unsafe: run the code that the files want to run.
 
     Raises:
         UsageError: if they cannot be downloaded or read.
     """
-    if os.environ.get("LOCAL_RANK", "0") != "0":
+    asked = None if weights == NONE or cfg.get("resume") else weights
+    held = None
+    if os.environ.get("LOCAL_RANK", "0") == "0":
+        sources = [*pretrained_sources(cfg), *filter(None, [cfg.get("load_from")])]
+        for source in dict.fromkeys(source for source in sources if _is_file_or_url(source)):
+            content = _read(source, unsafe=unsafe)
+            held = content if source == asked else held
+    barrier()
+    if asked is None:
         return
-    for source in dict.fromkeys(pretrained_sources(cfg)):
-        try:
-            read_checkpoint(source)
-        except CheckpointError as error:
-            raise UsageError(f"{error}\n{ways_to_weights()}") from error
+    parts = parts_in(held or _read(asked, unsafe=unsafe)) & set(cfg.model) - {"backbone"}
+    if parts:
+        listed = ", ".join(sorted(parts))
+        notes.say(f"--weights {asked} holds a whole model: its {listed} are taken too")
+        cfg.load_from = asked
+
+
+def _read(source: str, *, unsafe: bool) -> dict:
+    try:
+        return read_checkpoint(source, unsafe=unsafe)
+    except CheckpointError as error:
+        raise UsageError(f"{error}\n{ways_to_weights()}") from error
+
+
+def _is_file_or_url(source: str) -> bool:
+    return "://" not in source or is_url(source)
+
+
+def _trust_weights_of_ours(cfg: Config) -> None:
+    """Say `unsafe` where our backbones read their weights; others read through MMEngine."""
+    for node in every_dict(cfg.model):
+        if str(node.get("type")).startswith("swin_mm."):
+            for init in as_list(node.get("init_cfg")):
+                if init.get("type") == "Pretrained":
+                    init["unsafe"] = True
 
 
 def _drop_pretrained(cfg: Config) -> None:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 from mmengine.config import Config
 from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import MODELS
-from torch import nn
+from torch import Tensor, nn
 
-from swin_mm.checkpoints import CheckpointError, read_checkpoint
+from swin_mm.checkpoints import CheckpointError, detect, read_checkpoint
 from swin_mm.checkpoints.containers import unwrap
 from swin_mm.inference.registered import scope_of
 
 
 def load_model(
-    cfg: Config, checkpoint: str, *, device: str | torch.device
+    cfg: Config, checkpoint: str, *, device: str | torch.device, unsafe: bool = False
 ) -> tuple[nn.Module, Mapping[str, Any]]:
     """Build a config's model and fill it from a checkpoint.
 
@@ -30,6 +30,7 @@ def load_model(
         cfg: a config of MMDetection's or MMSegmentation's.
         checkpoint: a file or URL, read without running code.
         device: where to.
+        unsafe: run the code that the file wants to run; only for files you trust.
 
     Returns:
         The model in evaluation mode, and the checkpoint's `meta`.
@@ -37,10 +38,8 @@ def load_model(
     Raises:
         CheckpointError: if the file cannot be read, or does not fill the model.
     """
-    content = read_checkpoint(checkpoint)
-    tensors = {
-        name.removeprefix("module."): tensor for name, tensor in unwrap(content).tensors.items()
-    }
+    content = read_checkpoint(checkpoint, unsafe=unsafe)
+    tensors = _model_in(unwrap(content).tensors)
     with scope_of(cfg, MODELS), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of losses, which predict nothing
         model = revert_sync_batchnorm(MODELS.build(cfg.model))
@@ -51,9 +50,37 @@ def load_model(
         raise CheckpointError(_misfit(checkpoint, misfits)) from error
     missing = [name for name in missing if not name.endswith("num_batches_tracked")]
     if missing:
-        raise CheckpointError(_misfit(checkpoint, [f"it has no {name}" for name in missing]))
+        lines = [*_parts_without(missing, tensors), *(f"it has no {name}" for name in missing)]
+        raise CheckpointError(_misfit(checkpoint, lines))
     meta = content.get("meta")
     return model.to(device).eval(), meta if isinstance(meta, Mapping) else {}
+
+
+def _model_in(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Take off what stands before a model's own names, as `module.` or `detector.`."""
+    while any(name.startswith("module.") for name in tensors):
+        tensors = {name.removeprefix("module."): tensor for name, tensor in tensors.items()}
+    prefix = _prefix_of_swin(tensors)
+    outer = prefix.removesuffix("backbone.") if (prefix or "").endswith("backbone.") else ""
+    return {name.removeprefix(outer): tensor for name, tensor in tensors.items()}
+
+
+def _prefix_of_swin(names: Iterable[str]) -> str | None:
+    try:
+        return detect(names).prefix
+    except CheckpointError:  # the model has another backbone, or several
+        return None
+
+
+def _parts_without(missing: list[str], tensors: Mapping[str, Tensor]) -> list[str]:
+    """Say in a line which parts of a model have nothing in a file; no line if each has some."""
+    held = {name.partition(".")[0] for name in tensors}
+    parts = dict.fromkeys(name.partition(".")[0] for name in missing)
+    empty = [part for part in parts if part not in held]
+    if "backbone" in empty and _prefix_of_swin(tensors) is not None:
+        empty.remove("backbone")
+        return [f"it holds a backbone alone, nothing for {', '.join(empty)}"]
+    return [f"it has nothing for {', '.join(empty)}"] if empty else []
 
 
 def _misfit(checkpoint: str, misfits: list[str]) -> str:

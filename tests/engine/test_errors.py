@@ -25,6 +25,16 @@ def test_only_the_first_process_of_a_machine_tells_the_whole_error(
     assert capsys.readouterr().err == "error (local rank 1): no picture\n"
 
 
+def test_what_a_function_takes_as_unsafe_is_named_as_the_commands_flag(
+    capsys: pytest.CaptureFixture,
+) -> None:
+    def refused() -> None:
+        raise UsageError("x.pth wants to call os.system. If you trust it, read it with unsafe=True")
+
+    run_tool(refused)
+    assert capsys.readouterr().err.endswith("read it with --unsafe\n")
+
+
 def test_an_error_of_ours_keeps_its_traceback() -> None:
     def broken() -> None:
         raise KeyError("bug")

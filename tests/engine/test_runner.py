@@ -8,6 +8,7 @@ from mmengine.config import Config
 from mmengine.model import BaseModel
 from torch import nn
 
+from swin_mm.checkpoints import CheckpointError
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.notes import Notes
 from swin_mm.engine.runner import QuietRunner
@@ -139,3 +140,23 @@ def test_a_resumed_run_refuses_a_schedule_of_other_kinds(tmp_path: Path) -> None
     second._resume, second._load_from = True, str(tmp_path / "first/iter_2.pth")
     with pytest.raises(UsageError, match="trained with 1 learning-rate schedulers"):
         second.train()
+
+
+def test_a_run_does_not_go_on_from_weights_alone(tmp_path: Path) -> None:
+    torch.save({"state_dict": Toy().state_dict()}, tmp_path / "weights.pth")
+    one = runner(tmp_path / "work", load_from=str(tmp_path / "weights.pth"), resume=True)
+    with pytest.raises(UsageError, match=r"weights\.pth holds weights alone.*load_from="):
+        one.train()
+
+
+def test_an_error_of_the_backbones_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise CheckpointError("under 'backbone.': no Swin found")
+
+    torch.save({"state_dict": Toy().state_dict()}, tmp_path / "other.pth")
+    one = runner(tmp_path / "work")
+    monkeypatch.setattr(one.model, "_load_from_state_dict", refuse)
+    with pytest.raises(CheckpointError, match=r"other\.pth: under 'backbone\.'"):
+        one.load_checkpoint(str(tmp_path / "other.pth"))

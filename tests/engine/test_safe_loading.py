@@ -200,7 +200,7 @@ def test_a_named_model_may_be_a_file_in_mmengines_home(monkeypatch, tmp_path):
     monkeypatch.setitem(safe_loading._NAMED_MODELS, "openmmlab", lambda: {"mine": "mine.pth"})
     torch.save({"a": torch.ones(1)}, tmp_path / "mine.pth")
     allow_safe_reading()
-    assert CheckpointLoader.load_checkpoint("openmmlab://mine")["a"] == 1
+    assert CheckpointLoader.load_checkpoint("openmmlab://mine")["state_dict"]["a"] == 1
 
 
 def test_a_classifier_by_name_gives_its_backbone(monkeypatch, tmp_path):

@@ -6,6 +6,8 @@ import pytest
 import torch
 from mmengine.config import Config
 
+from swin_mm import SwinTransformer
+from swin_mm.checkpoints import to_layout
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.notes import Notes
 from swin_mm.engine.weights import choose_weights, fetch_weights, pretrained_sources
@@ -52,7 +54,7 @@ def test_a_file_takes_the_place_of_the_configs_weights(
     torch.save({"patch_embed.projection.weight": torch.zeros(1)}, path)
     choose_weights(detector, str(path), notes)
     assert list(pretrained_sources(detector)) == [str(path)]
-    fetch_weights(detector)
+    fetch_weights(detector, str(path), notes)
 
 
 def test_a_missing_file_is_an_error_with_ways_out(detector: Config, notes: Notes) -> None:
@@ -66,7 +68,7 @@ def test_a_failed_download_is_an_error_with_ways_out(
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     choose_weights(detector, NOWHERE, notes)
     with pytest.raises(UsageError, match=r"swin_of_nobody[\s\S]*--weights FILE"):
-        fetch_weights(detector)
+        fetch_weights(detector, NOWHERE, notes)
 
 
 def test_a_file_that_is_no_checkpoint_is_an_error(
@@ -76,7 +78,7 @@ def test_a_file_that_is_no_checkpoint_is_an_error(
     path.write_text("not found")
     choose_weights(detector, str(path), notes)
     with pytest.raises(UsageError, match=r"weights\.pth"):
-        fetch_weights(detector)
+        fetch_weights(detector, str(path), notes)
 
 
 def test_a_training_that_goes_on_needs_no_first_weights(detector: Config, notes: Notes) -> None:
@@ -112,3 +114,63 @@ def test_a_file_for_a_model_without_backbone_is_refused(detector: Config, notes:
     del detector.model["backbone"]
     with pytest.raises(UsageError, match=r"fills model\.backbone, .* has none"):
         choose_weights(detector, "weights.pth", notes)
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    """A detector's file: a backbone of another layout, a neck, and what no detector has."""
+    backbone = SwinTransformer(embed_dims=4, depths=(1, 1, 1, 1), num_heads=(1, 1, 1, 1))
+    official = to_layout(backbone.state_dict(), "microsoft-dense")
+    tensors = {f"module.backbone.{name}": tensor for name, tensor in official.items()}
+    tensors |= dict.fromkeys(["module.neck.fc.weight", "module.odd.weight"], torch.zeros(1))
+    torch.save({"model": tensors}, tmp_path / "whole.pth")
+    return tmp_path / "whole.pth"
+
+
+def test_a_whole_models_file_gives_its_necks_and_heads_too(
+    detector: Config, notes: Notes, whole: Path, capsys: pytest.CaptureFixture
+) -> None:
+    choose_weights(detector, str(whole), notes)
+    fetch_weights(detector, str(whole), notes)
+    assert list(pretrained_sources(detector)) == [str(whole)]
+    assert detector.load_from == str(whole)
+    assert "holds a whole model: its neck are taken too" in capsys.readouterr().out
+
+
+def test_a_backbones_file_gives_the_backbone_alone(
+    detector: Config, notes: Notes, whole: Path, capsys: pytest.CaptureFixture
+) -> None:
+    tensors = torch.load(whole)["model"]
+    kept = {name: tensor for name, tensor in tensors.items() if "neck" not in name}
+    torch.save(kept, whole)
+    choose_weights(detector, str(whole), notes)
+    fetch_weights(detector, str(whole), notes)
+    assert detector.load_from is None
+    assert capsys.readouterr() == ("", "")
+
+
+def test_weights_take_the_place_of_load_from(
+    detector: Config, notes: Notes, whole: Path, capsys: pytest.CaptureFixture
+) -> None:
+    detector.load_from = "older.pth"
+    choose_weights(detector, str(whole), notes)
+    assert detector.load_from is None
+    assert "takes the place of load_from=older.pth" in capsys.readouterr().out
+
+
+def test_a_damaged_load_from_is_an_error_before_anything_is_built(
+    detector: Config, notes: Notes, tmp_path: Path
+) -> None:
+    del detector.model.backbone["init_cfg"]
+    (tmp_path / "half.pth").write_text("not found")
+    detector.load_from = str(tmp_path / "half.pth")
+    choose_weights(detector, None, notes)
+    with pytest.raises(UsageError, match=r"half\.pth"):
+        fetch_weights(detector, None, notes)
+
+
+def test_unsafe_is_said_to_our_backbones_alone(detector: Config, notes: Notes) -> None:
+    detector.model.neck.init_cfg = {"type": "Pretrained", "checkpoint": __file__}
+    choose_weights(detector, None, notes, unsafe=True)
+    assert detector.model.backbone.init_cfg.unsafe is True
+    assert "unsafe" not in detector.model.neck.init_cfg  # MMEngine's reader takes no such argument
