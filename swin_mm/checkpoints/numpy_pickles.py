@@ -135,7 +135,7 @@ class _Machine(pickle._Unpickler):
 
     def __init__(self, file: BinaryIO, size: int, device: torch.device) -> None:
         super().__init__(file, encoding="latin1")  # as Python 2 wrote bytes
-        self._size, self._device = size, device
+        self._file, self._size, self._device = file, size, device
         self._named = {path: _Named(make) for path, make in self._by_name().items()}
 
     def _by_name(self) -> dict[str, Callable[..., Any]]:
@@ -182,8 +182,11 @@ class _Machine(pickle._Unpickler):
         """Read bytes that may be written to, so that a tensor need not copy them."""
         if length > self._size:
             raise EOFError(f"{length} bytes announced, more than there are")
-        raw = bytearray(length)
-        self.readinto(raw)  # what is cut off here has no end either
+        if self._unframer.current_frame is None:
+            raw = bytearray(length)
+            self._file.readinto(raw)  # what is cut off here has no end either
+        else:  # a frame holds little
+            raw = bytearray(self.read(length))
         self.append(raw)
 
     def _call(self) -> None:

@@ -28,6 +28,7 @@ ARRAYS = {
     "every second": NUMBERS[:, ::2],
     "other byte order": NUMBERS.astype(">f8"),
     "no dimension": np.array(2.5),
+    "past a frame": np.arange(20000.0),
     "empty": np.zeros((0, 3), np.float32),
 }
 
