@@ -22,7 +22,8 @@ def main() -> None:
     parser.add_argument(
         "--weights",
         metavar="URL|FILE|none",
-        help="what the backbone starts with, in place of the config's weights",
+        help="what the backbone starts with, in place of the config's weights; the file of a "
+        "whole detector or segmentor fills its necks and heads too",
     )
     parser.add_argument(
         "--max-iters",

@@ -77,9 +77,9 @@ def _parts_without(missing: list[str], tensors: Mapping[str, Tensor]) -> list[st
     held = {name.partition(".")[0] for name in tensors}
     parts = dict.fromkeys(name.partition(".")[0] for name in missing)
     empty = [part for part in parts if part not in held]
-    if "backbone" in empty and _prefix_of_swin(tensors) is not None:
-        empty.remove("backbone")
-        return [f"it holds a backbone alone, nothing for {', '.join(empty)}"]
+    if held == {"backbone"} or ("backbone" in empty and _prefix_of_swin(tensors) is not None):
+        others = ", ".join(part for part in empty if part != "backbone")
+        return [f"it holds a backbone alone, nothing for {others}"] if others else []
     return [f"it has nothing for {', '.join(empty)}"] if empty else []
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import cv2
 import pytest
+import torch
 
+from swin_mm.checkpoints import save_checkpoint, to_layout
 from swin_mm.data import render_scene
 
 CONFIG = "configs/mask_rcnn_swin_t.py"
@@ -81,3 +83,40 @@ def test_older_results_are_not_overwritten_unasked(call, photos, tmp_path):
     ended = call("infer.py", CONFIG, "iter_2.pth", str(photos / "1.jpg"), "--out", str(tmp_path))
     assert ended.code == 2
     assert "--force" in ended.err
+
+
+@pytest.fixture(scope="module")
+def parts(trained) -> tuple[dict, dict]:
+    """The trained detector's backbone under the authors' names, and the rest of it."""
+    tensors = torch.load(trained.checkpoint, weights_only=False)["state_dict"]
+    backbone = {k.removeprefix("backbone."): v for k, v in tensors.items() if k[:9] == "backbone."}
+    rest = {name: value for name, value in tensors.items() if name[:9] != "backbone."}
+    return to_layout(backbone, "microsoft-dense"), rest
+
+
+@pytest.mark.parametrize("name", ["parallel.pth", "outer.safetensors", "arrays.pkl"])
+def test_other_peoples_files_predict_what_the_trained_one_does(
+    call, trained, parts, photos, tmp_path, name
+):
+    tensors = {**{f"backbone.{key}": value for key, value in parts[0].items()}, **parts[1]}
+    form = {"parallel.pth": "module.{}", "outer.safetensors": "detector.{}"}.get(name, "{}")
+    tensors = {form.format(key): value for key, value in tensors.items()}
+    save_checkpoint({"model": tensors} if name.endswith(".pth") else tensors, tmp_path / name)
+    told = []
+    for number, checkpoint in enumerate((trained.checkpoint, tmp_path / name)):
+        out = tmp_path / str(number)
+        words = [str(trained.config), str(checkpoint), str(photos / "1.jpg"), "--out", str(out)]
+        ended = call("infer.py", *words)
+        assert ended.code == 0, ended.err
+        told.append(json.loads((out / "predictions.json").read_text()))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("prefix", ["", "backbone."])
+def test_a_backbone_alone_does_not_predict(call, trained, parts, photos, tmp_path, prefix):
+    tensors = {prefix + name: value for name, value in parts[0].items()}
+    torch.save({"model": tensors}, tmp_path / "imagenet.pth")
+    words = [str(trained.config), str(tmp_path / "imagenet.pth"), str(photos / "1.jpg")]
+    ended = call("infer.py", *words, "--out", str(tmp_path / "out"))
+    assert ended.code == 2
+    assert "it holds a backbone alone, nothing for neck, rpn_head, roi_head" in ended.err

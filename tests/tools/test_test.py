@@ -9,6 +9,9 @@ from typing import Any
 
 import cv2
 import pytest
+import torch
+
+from swin_mm.checkpoints import save_checkpoint, to_layout
 
 
 def test_the_config_that_training_wrote_tests_its_checkpoint(
@@ -98,3 +101,49 @@ def test_two_processes_of_torchrun_test_a_detector_together(
     assert ended.out.count("mask AP50") == 1
     assert len(list(show.glob("*.png"))) == 2
     assert {one["image_id"] for one in json.loads(out.read_text())} == {1000001, 1000002}
+
+
+def official(checkpoint: Path) -> dict[str, torch.Tensor]:
+    """A detector's tensors, the backbone's under the authors' names."""
+    tensors = torch.load(checkpoint, weights_only=False)["state_dict"]
+    backbone = {k.removeprefix("backbone."): v for k, v in tensors.items() if k[:9] == "backbone."}
+    heads = {name: value for name, value in tensors.items() if name[:9] != "backbone."}
+    written = to_layout(backbone, "microsoft-dense")
+    return {**{f"backbone.{name}": value for name, value in written.items()}, **heads}
+
+
+def test_other_peoples_files_of_a_detector_find_what_its_own_does(
+    trained: Any, call: Callable, tmp_path: Path
+) -> None:
+    tensors = official(trained.checkpoint)
+    files = {
+        "parallel.pth": {"model": {f"module.{name}": value for name, value in tensors.items()}},
+        "arrays.pkl": tensors,
+    }
+    for name, content in files.items():
+        save_checkpoint(content, tmp_path / name)
+    found = {}
+    for path in (trained.checkpoint, *(tmp_path / name for name in files)):
+        words = [str(trained.config), str(path), "--out", str(tmp_path / "found.json")]
+        words += ["--work-dir", str(tmp_path / "work")]
+        ended = call("test.py", *words, "--cfg-options", "model.test_cfg.rcnn.score_thr=0.0")
+        assert ended.code == 0, ended.err
+        found[path.name] = json.loads((tmp_path / "found.json").read_text())
+    own = found.pop("iter_2.pth")
+    assert len(own) > 0
+    assert {name: one == own for name, one in found.items()} == dict.fromkeys(files, True)
+
+
+@pytest.mark.parametrize("prefix", ["", "backbone."])
+def test_a_backbone_alone_is_not_tested(
+    trained: Any, call: Callable, tmp_path: Path, prefix: str
+) -> None:
+    tensors = official(trained.checkpoint)
+    backbone = {name[9:]: value for name, value in tensors.items() if name[:9] == "backbone."}
+    torch.save({"model": {prefix + k: v for k, v in backbone.items()}}, tmp_path / "imagenet.pth")
+    words = [str(trained.config), str(tmp_path / "imagenet.pth")]
+    ended = call("test.py", *words, "--work-dir", str(tmp_path / "work"))
+    assert ended.code == 2
+    assert "imagenet.pth: a checkpoint must fill the whole model" in ended.err
+    assert "parameters of neck, rpn_head, roi_head, the first neck." in ended.err
+    assert "backbone alone" in ended.err

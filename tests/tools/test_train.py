@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from swin_mm.checkpoints import read_checkpoint
+from swin_mm.checkpoints import read_checkpoint, to_layout
 
 DETECTOR = "configs/mask_rcnn_swin_t.py"
 SEGMENTOR = "configs/upernet_swin_t.py"
@@ -191,3 +191,39 @@ def test_weights_that_do_not_fit_are_an_error(call: Callable, small: dict, tmp_p
     ended = call("train.py", *words, "--max-iters", "1", *small["segmentation"])
     assert ended.code == 2
     assert "--weights none" in ended.err
+
+
+def test_a_whole_detectors_file_starts_necks_and_heads_too(
+    trained: Any, call: Callable, tmp_path: Path
+) -> None:
+    whole = read_checkpoint(trained.checkpoint)["state_dict"]
+    torch.save({"model": {f"module.{k}": v for k, v in whole.items()}}, tmp_path / "whole.pth")
+    words = list(trained.words)
+    words[words.index(str(trained.work_dir))] = str(tmp_path / "work")
+    words[words.index("none")] = str(tmp_path / "whole.pth")
+    still = ["optim_wrapper.optimizer.lr=0.0"]
+    ended = call("train.py", *words, *still, "--max-iters", "1")
+    assert ended.code == 0, ended.err
+    assert "holds a whole model: its neck, roi_head, rpn_head are taken too" in ended.out
+    assert "from scratch" not in ended.err
+    after = read_checkpoint(tmp_path / "work/iter_1.pth")["state_dict"]
+    assert [name for name in whole if not torch.equal(whole[name], after[name])] == []
+
+
+def test_load_from_a_backbone_alone_starts_the_backbone_and_says_so(
+    trained: Any, call: Callable, tmp_path: Path
+) -> None:
+    whole = read_checkpoint(trained.checkpoint)["state_dict"]
+    backbone = {k.removeprefix("backbone."): v for k, v in whole.items() if k[:9] == "backbone."}
+    torch.save(to_layout(backbone, "microsoft-dense"), tmp_path / "imagenet.pth")
+    words = list(trained.words)
+    words[words.index(str(trained.work_dir))] = str(tmp_path / "work")
+    words = [word for word in words if word not in ("--weights", "none")]
+    words += ["model.backbone.init_cfg=None", f"load_from={tmp_path / 'imagenet.pth'}"]
+    ended = call("train.py", *words, "optim_wrapper.optimizer.lr=0.0", "--max-iters", "1")
+    assert ended.code == 0, ended.err
+    assert "fills model.backbone" in ended.out
+    after = read_checkpoint(tmp_path / "work/iter_1.pth")["state_dict"]
+    same = {name for name in whole if torch.equal(whole[name], after[name])}
+    assert {name for name in whole if name.startswith("backbone.")} <= same
+    assert "rpn_head.rpn_conv.weight" not in same
