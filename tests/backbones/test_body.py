@@ -142,6 +142,7 @@ def test_recomputing_changes_no_map_and_no_gradient(build):
     results = []
     for with_cp in (False, True):
         model = build(with_cp=with_cp, drop_path_rate=0.0)
+        assert all(block.with_cp == with_cp for stage in model.stages for block in stage.blocks)
         maps = model(x)
         sum(out.square().mean() for out in maps).backward()
         results.append([*maps, *(p.grad for p in model.parameters())])

@@ -12,12 +12,18 @@ def build(**options):
     return randomise(CosineWindowAttention(8, 2, window_size=(2, 3), **options))
 
 
-def test_keys_have_no_bias():
+def test_scores_are_cosines_and_bias_and_keys_have_no_bias_of_their_own():
     module = build()
-    padding = torch.zeros(1, 6, 8)
-    values = module.v_bias.expand(1, 6, 8)
-    # Cosines with zeros are 0, so only position weighs, and all values are the same.
-    torch.testing.assert_close(module(padding, module.bias()), module.proj(values))
+    x = torch.randn(3, 6, 8)
+    q, k, v = (x @ matrix.T for matrix in module.qkv.weight.chunk(3))
+    q, v = q + module.q_bias, v + module.v_bias
+    mixed = []
+    for head in (slice(0, 4), slice(4, 8)):
+        cosines = torch.cosine_similarity(q[:, :, None, head], k[:, None, :, head], dim=-1)
+        scores = cosines * module.logit_scale[head.start // 4].exp()
+        weights = (scores + module.bias()[head.start // 4]).softmax(-1)
+        mixed.append(weights @ v[..., head])
+    torch.testing.assert_close(module(x, module.bias()), module.proj(torch.cat(mixed, -1)))
 
 
 def test_without_biases_there_are_none():

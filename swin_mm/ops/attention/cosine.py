@@ -7,8 +7,6 @@ import math
 import torch
 from torch import Tensor
 
-from swin_mm.ops.attention.precision import autocast_off
-
 LARGEST_SCALE = 100.0
 _SHORTEST = 1e-12
 
@@ -27,10 +25,9 @@ def scaled_cosines(q: Tensor, k: Tensor, logit_scale: Tensor) -> tuple[Tensor, T
     Returns:
         Queries and keys for :func:`swin_mm.ops.window_attention` with ``scale=1.0``.
     """
-    with autocast_off(q.device):
-        dtype = torch.promote_types(q.dtype, torch.float32)
-        scale = logit_scale.to(dtype).clamp(max=math.log(LARGEST_SCALE)).exp()
-        return _unit(q.to(dtype)) * scale, _unit(k.to(dtype))
+    dtype = torch.promote_types(q.dtype, torch.float32)
+    scale = logit_scale.to(dtype).clamp(max=math.log(LARGEST_SCALE)).exp()
+    return _unit(q.to(dtype)) * scale, _unit(k.to(dtype))
 
 
 def _unit(x: Tensor) -> Tensor:
