@@ -25,6 +25,12 @@ class Found:
     prefix: str
     last: int
 
+    @property
+    def outer(self) -> str:
+        """What stands before the prefix's last part: `module.` of `module.swin.`."""
+        before, dot, _ = self.prefix.removesuffix(".").rpartition(".")
+        return before + dot
+
 
 # In every layout, `features.1.0.attn.logit_scale` of torchvision's included.
 _OF_SWIN_V2 = re.compile(r"\.\d+\.(attn|attention)\.(\w+\.)*logit_scale$")

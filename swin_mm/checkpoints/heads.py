@@ -24,9 +24,7 @@ def head_of(tensors: Mapping[str, Tensor], found: Found) -> dict[str, str]:
     """
     if found.layout.head is None:
         return {}
-    outer = found.prefix.rstrip(".").rpartition(".")
-    prefixes = dict.fromkeys([found.prefix, "".join(outer[:2])])
-    for prefix in prefixes:
+    for prefix in dict.fromkeys([found.prefix, found.outer]):
         named = {
             f"{HEAD}.{fields['t']}": key
             for key in tensors

@@ -10,7 +10,14 @@ from torch import Tensor
 
 from swin_mm.checkpoints.detect import Found
 from swin_mm.checkpoints.errors import CheckpointError
-from swin_mm.checkpoints.formats.layout import Place, Row, our_names, place_in_ours, their_names
+from swin_mm.checkpoints.formats.layout import (
+    Place,
+    Row,
+    our_names,
+    place_beside,
+    place_in_ours,
+    their_names,
+)
 from swin_mm.checkpoints.report import Dropped
 
 
@@ -33,9 +40,17 @@ class Renamed:
 
 @dataclass
 class _Group:
-    """The tensors of one row that belong together, by their part."""
+    """The tensors of one row that belong together.
+
+    Attributes:
+        place: of the first of them.
+        rank: which of two spellings goes before the other: a norm beside the backbone before the
+            one within, a name that is written before one that is only read.
+        parts: the file's name and the tensor, by part.
+    """
 
     place: Place
+    rank: int
     parts: dict[int, tuple[str, Tensor]] = field(default_factory=dict)
 
 
@@ -46,33 +61,45 @@ def to_our_names(tensors: Mapping[str, Tensor], found: Found) -> Renamed:
         CheckpointError: if a tensor that is to be reordered has no such shape, or a part lacks.
     """
     renamed = Renamed()
-    claims: dict[tuple[str, ...], _Group] = {}
+    groups: dict[tuple[str, ...], _Group] = {}
     for key, tensor in tensors.items():
-        if not key.startswith(found.prefix):
-            renamed.dropped.append(Dropped(key, "outside the backbone", expected=True))
+        group = _place(key, found)
+        if group is None:
+            renamed.dropped.append(_dropped(key, found))
             continue
-        inside = key.removeprefix(found.prefix)
-        place = place_in_ours(found.layout, inside, found.last)
-        if place is None:
-            known = any(re.fullmatch(form, inside) for form in found.layout.ignores)
-            why = "not used by a backbone" if known else f"not a name of {found.layout.name}"
-            renamed.dropped.append(Dropped(key, why, expected=known))
+        names = our_names(group.place.row, dict(group.place.fields), found.last)
+        known = groups.setdefault(names, group)
+        group.parts[group.place.part] = (key, tensor)
+        if known.place.row is group.place.row:
+            known.parts.update(group.parts)
             continue
-        names = our_names(place.row, dict(place.fields), found.last)
-        group = claims.setdefault(names, _Group(place))
-        if group.place.row is not place.row:  # a second spelling beside the first
-            loser = group if place.row.writes else _Group(place, {place.part: (key, tensor)})
-            renamed.dropped += [
-                Dropped(key, f"the file has {names[0]} too", expected=True)
-                for key, _ in loser.parts.values()
-            ]
-            if loser is not group:
-                continue
-            group = claims[names] = _Group(place)
-        group.parts[place.part] = (key, tensor)
-    for names, group in claims.items():
+        groups[names], loser = (group, known) if group.rank > known.rank else (known, group)
+        renamed.dropped += [
+            Dropped(other, f"the file has {names[0]} too", expected=True)
+            for other, _ in loser.parts.values()
+        ]
+    for names, group in groups.items():
         _settle(renamed, names, group, found)
     return renamed
+
+
+def _place(key: str, found: Found) -> _Group | None:
+    """Find where a tensor goes, if anywhere."""
+    if key.startswith(found.prefix):
+        place = place_in_ours(found.layout, key.removeprefix(found.prefix), found.last)
+        return place and _Group(place, rank=int(place.row.writes))
+    place = place_beside(found.layout, key.removeprefix(found.outer), found.last)
+    return place and _Group(place, rank=2)
+
+
+def _dropped(key: str, found: Found) -> Dropped:
+    """Say why a tensor goes nowhere."""
+    if not key.startswith(found.prefix):
+        return Dropped(key, "outside the backbone", expected=True)
+    inside = key.removeprefix(found.prefix)
+    if any(re.fullmatch(form, inside) for form in found.layout.ignores):
+        return Dropped(key, "not used by a backbone", expected=True)
+    return Dropped(key, f"not a name of {found.layout.name}", expected=False)
 
 
 def _settle(renamed: Renamed, names: tuple[str, ...], group: _Group, found: Found) -> None:

@@ -45,3 +45,22 @@ def test_the_first_of_several_names_stands_for_a_joined_tensor(build):
     joined = "stages.0.blocks.0.attn.w_msa.qkv.weight"
     assert renamed.keys[joined] == "encoder.layers.0.blocks.0.attention.self.query.weight"
     assert joined in renamed.reordered
+
+
+@pytest.mark.parametrize("norms_first", [True, False])
+def test_norms_beside_a_backbone_go_before_the_one_within(build, same_tensors, norms_first):
+    """transformers' fifth version has them so in memory, and a final norm that it does not use."""
+    tensors = build().state_dict()
+    inside = to_layout(tensors, "huggingface-5", allow_loss=True)
+    inside = {f"module.swin.{name}": tensor for name, tensor in inside.items()}
+    inside["module.swin.layernorm.weight"] = torch.full((32,), 7.0)
+    beside = {
+        f"module.hidden_states_norms.stage{stage + 1}.{kind}": tensors[f"norm{stage}.{kind}"]
+        for stage in range(3)
+        for kind in ("weight", "bias")
+    }
+    file = {**beside, **inside} if norms_first else {**inside, **beside}
+    renamed = to_our_names(file, detect(file))
+    wanted = {name: t for name, t in tensors.items() if not name.endswith("_index")}
+    assert same_tensors(renamed.tensors, wanted) == []
+    assert {entry.expected for entry in renamed.dropped} == {True}

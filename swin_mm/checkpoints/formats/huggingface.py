@@ -2,7 +2,8 @@
 
 ``save_pretrained`` writes the names of its fourth version, in the fifth too, whose modules in
 memory have names of their own (``huggingface-5``), for SwinV1 alone. A backbone (``SwinBackbone``)
-has a norm for each output in place of the final one; SwinV2's has no norms at all.
+has a norm for each output, and in the fifth version a final one too, which it does not use;
+SwinV2's has no norms at all.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ HUGGINGFACE_BACKBONE = replace(
     head=None,
     needs=(_AN_OUTPUT_NORM,),
     forbids=(),
+    ignores=(*HUGGINGFACE.ignores, r"(swin\.)?layernorm\..*"),
 )
 
 HUGGINGFACE_V2 = replace(
@@ -111,8 +113,8 @@ HUGGINGFACE_5 = replace(
         Row(f"{_BLOCK}.mlp.fc2.{{t}}", f"{FFN}.1.{{t}}"),
         *merging_rows(_MERGING, version=1),
         _FINAL_NORM,
-        replace(_OUTPUT_NORMS, writes=False),
     ),
+    beside=(_OUTPUT_NORMS,),
     signature=f"{_ATTENTION_5}.q_proj.weight",
     forbids=(),
 )

@@ -68,6 +68,8 @@ class Layout:
         signature: a name that every file of the family holds; what precedes it is the prefix.
         head: name of the classifier's linear layer, behind the prefix or what precedes its last
             part; ``None`` where the family has no classifiers.
+        beside: rows of names behind what precedes the prefix's last part, for reading only; they
+            go before those of the table.
         needs: names one of which must be there too, if any are given.
         forbids: names of neighbouring families, none of which may be there.
         ignores: names of harmless leftovers, as regular expressions.
@@ -79,6 +81,7 @@ class Layout:
     rows: tuple[Row, ...]
     signature: str
     head: str | None = None
+    beside: tuple[Row, ...] = ()
     needs: tuple[str, ...] = ()
     forbids: tuple[str, ...] = ()
     ignores: tuple[str, ...] = ()
@@ -108,7 +111,16 @@ def place_in_ours(layout: Layout, key: str, last: int) -> Place | None:
         key: their name, without prefix.
         last: number of the network's last stage, counted from 0.
     """
-    for row in layout.rows:
+    return _place(layout.rows, key, last)
+
+
+def place_beside(layout: Layout, key: str, last: int) -> Place | None:
+    """Find the row for one of their names that stands beside the backbone, or None."""
+    return _place(layout.beside, key, last)
+
+
+def _place(rows: tuple[Row, ...], key: str, last: int) -> Place | None:
+    for row in rows:
         for part, pattern in enumerate(row.their_names):
             if (fields := match(pattern, key, last)) is not None:
                 return Place(row, tuple(fields.items()), part)
