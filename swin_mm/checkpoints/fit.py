@@ -39,13 +39,15 @@ class Fitted:
 
     Attributes:
         tensors: by our names, in the model's shapes.
-        resized: which of them came in another shape.
+        resized: which of them came for another window, picture or patch.
+        reordered: which of them came in another shape, but of the same size.
         absent: our names of parameters and buffers that the file lacks.
         left: our names of what the model does not take.
     """
 
     tensors: dict[str, Tensor] = field(default_factory=dict)
     resized: list[Resized] = field(default_factory=list)
+    reordered: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
@@ -85,7 +87,10 @@ def fit(
         elif (done := resize_to_fit(name, source, model, wanted, resize_bias)) is not None:
             fitted.tensors[name], how = done
             before, after = tuple(given.shape), tuple(wanted.shape)
-            fitted.resized.append(Resized(name, before, after, how))
+            if how:
+                fitted.resized.append(Resized(name, before, after, how))
+            else:
+                fitted.reordered.append(name)
         else:
             misfits.append(_misfit(name, given, wanted))
     if misfits:
@@ -122,7 +127,8 @@ def resize_to_fit(
     """Apply the rule for a tensor of another shape.
 
     Returns:
-        The tensor in the model's shape and what was done to it; None if there is no rule.
+        The tensor in the model's shape and what was done to it, nothing if it kept its size; None
+        if there is no rule.
 
     Raises:
         CheckpointError: if the window of a bias table cannot be told.
@@ -172,7 +178,7 @@ def _fit_embedding(given: Tensor, model: nn.Module, wanted: Tensor) -> tuple[Ten
         target = resize.flatten_position_embedding(wanted)[1]
     if grid is None or target is None or embedding.shape[2] != wanted.shape[2]:
         return None
-    how = f"position embedding {_times(grid)} -> {_times(target)}"
+    how = "" if grid == target else f"position embedding {_times(grid)} -> {_times(target)}"
     return resize.resize_embedding(embedding, grid, target), how
 
 

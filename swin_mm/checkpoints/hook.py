@@ -115,5 +115,5 @@ def _mend(
             resized = resize_to_fit(name, under, module, own[name])
             if resized is not None:
                 state_dict[prefix + name], how = resized
-                changes.append(how)
+                changes += [how] if how else []
     return changes

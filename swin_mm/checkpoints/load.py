@@ -98,7 +98,10 @@ def adapt_state_dict(
         prefix=found.prefix,
         loaded=tuple(fitted.tensors),
         resized=tuple(fitted.resized),
-        reordered=tuple(name for name in renamed.reordered if name in fitted.tensors),
+        reordered=(
+            *(name for name in renamed.reordered if name in fitted.tensors),
+            *fitted.reordered,
+        ),
         dropped=(*renamed.dropped, *_left_behind(renamed, fitted, model)),
         new=tuple(new),
         missing=tuple(missing),
