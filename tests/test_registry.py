@@ -58,7 +58,7 @@ def test_mmdetections_own_swin_keeps_its_name(tmp_path):
 
 
 def test_a_misspelt_name_gets_the_near_ones():
-    with pytest.raises(KeyError, match=r"did you mean swin_mm.SwinTransformer\?"):
+    with pytest.raises(KeyError, match=r"did you mean swin_mm\.SwinTransformer "):
         MODELS.build({"type": "swin_mm.SwinTransfomer"})
 
 

@@ -25,7 +25,7 @@ def join_init_cfg(
         warnings.warn(
             "convert_weights is not needed: the layout of a checkpoint is recognised",
             FutureWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     if pretrained is None:
         return init_cfg
@@ -35,7 +35,7 @@ def join_init_cfg(
             f"pretrained={pretrained!r} and init_cfg={init_cfg!r}"
         )
     cfg = {"type": "Pretrained", "checkpoint": pretrained}
-    warnings.warn(f"pretrained is deprecated; say init_cfg={cfg!r}", FutureWarning, stacklevel=4)
+    warnings.warn(f"pretrained is deprecated; say init_cfg={cfg!r}", FutureWarning, stacklevel=5)
     return cfg
 
 

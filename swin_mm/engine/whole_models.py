@@ -12,9 +12,8 @@ from torch import Tensor, nn
 
 from swin_mm.checkpoints import CheckpointError, adapt_state_dict, detect
 from swin_mm.checkpoints.containers import unwrap
+from swin_mm.checkpoints.models import BACKBONE, prefix_of_model, without_module
 from swin_mm.registry import MODELS
-
-_BACKBONE = "backbone."
 
 
 def with_state_dict(checkpoint: dict[str, Any]) -> dict[str, Any]:
@@ -35,7 +34,7 @@ def with_state_dict(checkpoint: dict[str, Any]) -> dict[str, Any]:
     held: Mapping = checkpoint
     for name in path:
         held = held[name]
-    tensors = {_without_module(name): tensor for name, tensor in unwrapped.tensors.items()}
+    tensors = {without_module(name): tensor for name, tensor in unwrapped.tensors.items()}
     if path == ["state_dict"] and all(
         name in tensors for name, value in held.items() if isinstance(value, Tensor)
     ):
@@ -45,7 +44,7 @@ def with_state_dict(checkpoint: dict[str, Any]) -> dict[str, Any]:
         for key, value in checkpoint.items()
         if key not in path[:1] and not (held is checkpoint and isinstance(value, Tensor))
     }
-    return {**rest, "state_dict": _with_versions_of(held, tensors, _without_module)}
+    return {**rest, "state_dict": _with_versions_of(held, tensors, without_module)}
 
 
 def fit_to_model(checkpoint: MutableMapping[str, Any], model: nn.Module) -> tuple[str, ...]:
@@ -73,9 +72,9 @@ def fit_to_model(checkpoint: MutableMapping[str, Any], model: nn.Module) -> tupl
     names = [name for name, _ in model.named_parameters()]
     backbone = getattr(model, "backbone", None)
     is_swin = isinstance(backbone, ours)
-    if tensors and is_swin and not any(name.startswith(_BACKBONE) for name in tensors):
+    if tensors and is_swin and not any(name.startswith(BACKBONE) for name in tensors):
         tensors = checkpoint["state_dict"] = _under_backbone(tensors, model)
-    found = {name for name in tensors or () if is_swin and name.startswith(_BACKBONE)}
+    found = {name for name in tensors or () if is_swin and name.startswith(BACKBONE)}
     if not found and not any(name in (tensors or ()) for name in model.state_dict()):
         raise CheckpointError(
             f"a checkpoint must hold tensors of the model, as {', '.join(names[:3])}; this one "
@@ -85,14 +84,14 @@ def fit_to_model(checkpoint: MutableMapping[str, Any], model: nn.Module) -> tupl
     return tuple(
         name
         for name in names
-        if name not in tensors and not (is_swin and name.startswith(_BACKBONE))
+        if name not in tensors and not (is_swin and name.startswith(BACKBONE))
     )
 
 
 def parts_in(checkpoint: dict[str, Any]) -> set[str]:
     """Name what stands in a file beside, and with, a Swin as `backbone`; nothing if none does."""
     tensors = with_state_dict(checkpoint).get("state_dict", {})
-    outer = _outer_prefix(tensors)
+    outer = prefix_of_model(tensors)
     if outer is None:
         return set()
     inside = (name.removeprefix(outer) for name in tensors if name.startswith(outer))
@@ -116,7 +115,7 @@ def complaint(missing: tuple[str, ...]) -> str:
 
 def _under_backbone(tensors: Mapping[str, Tensor], model: nn.Module) -> Mapping[str, Tensor]:
     """Find the model, or its backbone, in a file that has no names under ``backbone.``."""
-    outer = _outer_prefix(tensors)
+    outer = prefix_of_model(tensors)
     if outer is not None:
         print_log(f"The checkpoint holds the model under {outer!r}", logger="current")
         inside = {name: value for name, value in tensors.items() if name.startswith(outer)}
@@ -137,28 +136,13 @@ def _under_backbone(tensors: Mapping[str, Tensor], model: nn.Module) -> Mapping[
         f"{', '.join(others) or 'nothing'} beside it keeps its first values",
         logger="current",
     )
-    return {_BACKBONE + name: tensor for name, tensor in adapted.items()}
-
-
-def _outer_prefix(tensors: Mapping[str, Tensor]) -> str | None:
-    """Find what stands before `backbone.` in the names; None if the file's Swin is none."""
-    try:
-        prefix = detect(tensors).prefix
-    except CheckpointError:
-        return None
-    return prefix.removesuffix(_BACKBONE) if prefix.endswith(_BACKBONE) else None
+    return {BACKBONE + name: tensor for name, tensor in adapted.items()}
 
 
 def _innermost(model: nn.Module) -> nn.Module:
     while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
         model = model.module
     return model
-
-
-def _without_module(name: str) -> str:
-    while name.startswith("module."):
-        name = name.removeprefix("module.")
-    return name
 
 
 def _with_versions_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -12,8 +12,9 @@ from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import MODELS
 from torch import Tensor, nn
 
-from swin_mm.checkpoints import CheckpointError, detect, read_checkpoint
+from swin_mm.checkpoints import CheckpointError, read_checkpoint
 from swin_mm.checkpoints.containers import unwrap
+from swin_mm.checkpoints.models import prefix_of_model, prefix_of_swin, without_module
 from swin_mm.inference.registered import scope_of
 
 
@@ -58,18 +59,8 @@ def load_model(
 
 def _model_in(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Take off what stands before a model's own names, as `module.` or `detector.`."""
-    while any(name.startswith("module.") for name in tensors):
-        tensors = {name.removeprefix("module."): tensor for name, tensor in tensors.items()}
-    prefix = _prefix_of_swin(tensors)
-    outer = prefix.removesuffix("backbone.") if (prefix or "").endswith("backbone.") else ""
-    return {name.removeprefix(outer): tensor for name, tensor in tensors.items()}
-
-
-def _prefix_of_swin(names: Iterable[str]) -> str | None:
-    try:
-        return detect(names).prefix
-    except CheckpointError:  # the model has another backbone, or several
-        return None
+    outer = prefix_of_model(map(without_module, tensors)) or ""
+    return {without_module(name).removeprefix(outer): value for name, value in tensors.items()}
 
 
 def _parts_without(missing: list[str], tensors: Mapping[str, Tensor]) -> list[str]:
@@ -77,7 +68,7 @@ def _parts_without(missing: list[str], tensors: Mapping[str, Tensor]) -> list[st
     held = {name.partition(".")[0] for name in tensors}
     parts = dict.fromkeys(name.partition(".")[0] for name in missing)
     empty = [part for part in parts if part not in held]
-    if held == {"backbone"} or ("backbone" in empty and _prefix_of_swin(tensors) is not None):
+    if held == {"backbone"} or ("backbone" in empty and prefix_of_swin(tensors) is not None):
         others = ", ".join(part for part in empty if part != "backbone")
         return [f"it holds a backbone alone, nothing for {others}"] if others else []
     return [f"it has nothing for {', '.join(empty)}"] if empty else []

@@ -4,7 +4,7 @@ from mmengine.config import ConfigDict
 from mmengine.model.weight_init import PretrainedInit
 from random_weights import randomise
 
-from swin_mm import SwinTransformer
+from swin_mm import SwinTransformer, SwinTransformerV2
 from swin_mm.backbones.pretrained import load_options, split_init_cfg
 from swin_mm.checkpoints import CheckpointError, to_layout
 
@@ -119,3 +119,11 @@ def test_a_misspelt_option_of_init_cfg_is_refused():
         load_options(cfg)
     del cfg["resize"]
     assert load_options({**cfg, "unsafe": True}) == {"unsafe": True}
+
+
+@pytest.mark.parametrize("kind", [SwinTransformer, SwinTransformerV2])
+@pytest.mark.parametrize("older", [{"pretrained": "a.pth"}, {"convert_weights": True}])
+def test_notes_point_at_the_users_own_line(kind, older):
+    with pytest.warns(FutureWarning) as notes:
+        kind(**NARROW, **older)
+    assert [note.filename for note in notes] == [__file__]
