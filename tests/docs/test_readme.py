@@ -41,7 +41,10 @@ def test_every_target_of_make_exists(root):
     assert all(re.search(rf"^{target}:", makefile, re.M) for target in targets)
 
 
-@pytest.mark.parametrize("tool", ["train", "test", "infer", "make_scenes"])
+@pytest.mark.parametrize(
+    "tool",
+    ["train", "test", "infer", "make_scenes", "inspect_checkpoint", "convert_checkpoint"],
+)
 def test_every_option_shown_is_the_tools(root, tool):
     command = [sys.executable, root / f"tools/{tool}.py", "--help"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
