@@ -10,7 +10,7 @@ PYTEST_ARGS ?=
 
 python := .venv/bin/python
 
-.PHONY: help setup train scenes test lint format wheel clean clean-all
+.PHONY: help setup train scenes test lint format wheel peers fixtures test-peers clean clean-all
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -42,9 +42,18 @@ wheel: setup ## Build the wheel of swin_mm into dist/
 	@$(python) -m pip wheel -q --no-build-isolation --no-deps -w dist .
 	@ls dist/*.whl
 
+peers: setup ## Build the environments of other Swins in .peers (two minutes, 6 GB of disk)
+	@bash tools/peers_env.sh
+
+fixtures: setup ## Make tests/fixtures anew by the other Swins themselves (after `peers` two minutes)
+	@bash tools/peers_env.sh make
+
+test-peers: peers ## Let the other Swins load what we convert, and compute (five minutes)
+	@$(python) -m pytest -m peers $(PYTEST_ARGS)
+
 clean: ## Remove what building and testing left behind
 	@rm -rf build dist .pytest_cache .ruff_cache .hypothesis
-	@find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
+	@find . \( -path ./.venv -o -path ./.peers \) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
-clean-all: clean ## Remove .venv and the drawn scenes too; work_dirs and the wheel cache stay
-	@rm -rf .venv data/scenes swin_mm.egg-info
+clean-all: clean ## Remove .venv, .peers and the drawn scenes too; work_dirs and the wheel cache stay
+	@rm -rf .venv .peers data/scenes swin_mm.egg-info
