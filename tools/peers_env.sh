@@ -25,7 +25,7 @@ environment() {
   local -a options=()
   read -ra options <<<"$2"
   shift 2
-  wanted=$(<"$pins")
+  wanted="$folder $(<"$pins")"
   [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && return
   printf 'peers: %s\n' "$(grep -v '^#' "$pins" | paste -sd' ')"
   # Without pip's own setuptools, which is too old to build what stands before .venv's.

@@ -84,7 +84,7 @@ def test_no_tensor_of_a_peers_file_hides_from_the_outputs(fixture):
     maps = [found] if torch.is_tensor(found) else found
     sum((m * torch.randn_like(m)).sum() for m in maps).backward()
     parameters = {n: p for n, p in network.named_parameters() if n in report.loaded}
-    hidden = {n for n, p in parameters.items() if float((p.grad * p).abs().max()) < 1e-4}
+    hidden = {n for n, p in parameters.items() if float((p.grad * p.detach()).abs().max()) < 1e-4}
     assert len(parameters) > 60 and not hidden
 
 
@@ -97,6 +97,30 @@ def test_a_wrong_order_of_merged_tokens_is_seen(fixture):
     weight = backbone.stages[0].downsample.reduction.weight
     weight.data = weight.view(len(weight), -1, 4).transpose(1, 2).reshape(weight.shape)
     assert worst_of(run(network, size), fixture.outputs(size)) > 100 * BOUND
+
+
+@pytest.mark.parametrize(
+    "name", ["torchvision-v1", "torchvision-v2", "mmdet", "mmpretrain-backbone-v2"]
+)
+def test_the_other_rule_for_small_maps_is_seen(name):
+    fixture = BY_NAME[name]
+    size, arguments = next(case for case in fixture.cases if case[0] == (24, 96))
+    network = build(fixture, arguments)
+    load(fixture, network, fixture.file)
+    for module in network.modules():
+        if hasattr(module, "small_maps"):
+            module.small_maps = "shift" if fixture.is_classifier else "still"
+    assert worst_of(run(network, size), fixture.outputs(size)) > 100 * BOUND
+
+
+@pytest.mark.parametrize("name", [name for name in BY_NAME if name.endswith("v2")])
+def test_a_scale_past_the_clamp_is_seen(name, monkeypatch):
+    fixture = BY_NAME[name]
+    size, arguments = fixture.cases[0]
+    network = build(fixture, arguments)
+    load(fixture, network, fixture.file)
+    monkeypatch.setattr("swin_mm.ops.attention.cosine.LARGEST_SCALE", 1000)
+    assert worst_of(run(network, size), fixture.outputs(size)) > 10 * BOUND
 
 
 @pytest.mark.parametrize(
