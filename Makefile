@@ -48,7 +48,7 @@ peers: setup ## Build the environments of other Swins in .peers (two minutes, 6 
 fixtures: setup ## Make tests/fixtures anew by the other Swins themselves (after `peers` two minutes)
 	@bash tools/peers_env.sh make
 
-test-peers: peers ## Let the other Swins load what we convert, and compute (five minutes)
+test-peers: peers ## Let the other Swins load what we convert, and compute (two minutes)
 	@$(python) -m pytest -m peers $(PYTEST_ARGS)
 
 clean: ## Remove what building and testing left behind

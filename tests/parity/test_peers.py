@@ -158,13 +158,21 @@ def maker_of(fixture):
     return f".peers/{'earlier' if earlier else 'current'}", f"{fixture.name.split('-')[0]}_networks"
 
 
-def ask(environment, script, *arguments):
-    """Run one of the makers by an environment's Python, or skip aloud where that is not there."""
-    python = ROOT / environment / "bin/python"
-    if not python.exists():
+def need(environment):
+    if not (ROOT / environment / "bin/python").exists():
         pytest.skip(f"{environment} is not built: make peers")
+
+
+def ask(environment, script, *arguments):
+    """Run one of the makers by an environment's Python."""
     done = subprocess.run(
-        [python, "-W", "ignore", ROOT / f"tests/fixtures/makers/{script}.py", *arguments],
+        [
+            ROOT / environment / "bin/python",
+            "-W",
+            "ignore",
+            ROOT / f"tests/fixtures/makers/{script}.py",
+            *arguments,
+        ],
         capture_output=True,
         text=True,
         env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT / "tests/support")},
@@ -193,6 +201,7 @@ def answers(tmp_path_factory):
 
     def answer(fixture):
         maker = maker_of(fixture)
+        need(maker[0])
         if maker not in asked:
             asked.add(maker)
             for other in [f for f in CONVERTIBLE if maker_of(f) == maker]:
@@ -224,6 +233,7 @@ def recorded(tmp_path_factory):
     named = os.environ.get("SWIN_MM_GOLDEN")
     if not named:
         pytest.skip("SWIN_MM_GOLDEN names no folder of recorded logits")
+    need(".peers/current")
     golden = json.loads((Path(named) / "torchvision_swin.json").read_text())["logits"]
     folder = tmp_path_factory.mktemp("golden")
     ask(".peers/current", "torchvision_golden", folder)
