@@ -14,12 +14,15 @@ from swin_mm.checkpoints import (
 from swin_mm.engine import ToolParser, UsageError, run_tool
 
 
-def window(text: str) -> tuple[int, int]:
-    """Read 12, or 7x14 for height and width."""
-    sides = [int(side) for side in text.lower().split("x")]
-    if len(sides) > 2 or min(sides) < 1:
-        raise ValueError(text)
-    return sides[0], sides[-1]
+def window(text: str) -> list[tuple[int, int]] | tuple[int, int]:
+    """Read 12, or 7x14 for height and width, or one of these a stage: 16,16,16,8."""
+    windows = []
+    for one in text.lower().split(","):
+        sides = [int(side) for side in one.split("x")]
+        if len(sides) > 2:
+            raise ValueError(text)
+        windows.append((sides[0], sides[-1]))
+    return windows[0] if len(windows) == 1 else windows
 
 
 def main() -> None:
@@ -28,7 +31,14 @@ def main() -> None:
     parser.add_argument("file", help="path or URL of any known layout, .pth, .safetensors or .pkl")
     parser.add_argument("out", type=Path, help="the ending .safetensors or .pkl chooses the format")
     parser.add_argument("--to", required=True, choices=TARGETS, help="the layout to write")
-    parser.add_argument("--window", type=window, help="other windows, tokens: 12, or 7x14")
+    parser.add_argument(
+        "--window", type=window, help="other windows, tokens: 12, 7x14 or 16,16,16,8"
+    )
+    parser.add_argument(
+        "--pretrained-window",
+        type=window,
+        help="windows that a SwinV2 was pretrained with, where FILE does not say",
+    )
     parser.add_argument("--in-channels", type=int, help="channels of the pictures it is to take")
     parser.add_argument("--resize-bias", choices=("bicubic", "geometric"), default="bicubic")
     parser.add_argument("--allow-loss", action="store_true", help="leave out what has no place")
@@ -46,6 +56,7 @@ def main() -> None:
             layout=args.layout,
             prefix=args.prefix,
             window=args.window,
+            pretrained_window=args.pretrained_window,
             in_channels=args.in_channels,
             resize_bias=args.resize_bias,
             allow_loss=args.allow_loss,

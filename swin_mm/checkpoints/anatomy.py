@@ -27,12 +27,14 @@ class Anatomy:
         embed_dims: channels of the first stage; None if its tensors do not tell.
         depths: blocks of each stage.
         num_heads: heads of each stage, for stages that tell.
+        patch_dimensions: of the patch convolution's weight, 4 for pictures, 5 for video.
     """
 
     version: int
     embed_dims: int | None
     depths: tuple[int, ...]
     num_heads: Mapping[int, int]
+    patch_dimensions: int = 4
 
     @property
     def known_as(self) -> str | None:
@@ -78,6 +80,7 @@ def anatomy_of(tensors: Mapping[str, Tensor]) -> Anatomy:
         embed_dims=patches.shape[0] if patches is not None and patches.dim() == 4 else None,
         depths=tuple(depths.get(stage, 0) for stage in range(max(depths, default=-1) + 1)),
         num_heads=heads,
+        patch_dimensions=4 if patches is None else patches.dim(),
     )
 
 
@@ -87,6 +90,10 @@ def check_same_network(theirs: Anatomy, ours: Anatomy) -> None:
     Raises:
         CheckpointError: naming each size that differs.
     """
+    if theirs.patch_dimensions == 5:
+        raise CheckpointError(
+            "checkpoint is a Swin over video, its patches have 5 dimensions. Give one over pictures"
+        )
     if theirs.version != ours.version:
         raise CheckpointError(
             f"checkpoint is a {theirs.family}, the model a {ours.family}. Build "

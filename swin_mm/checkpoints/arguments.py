@@ -103,5 +103,7 @@ def _positions(tensors: Mapping[str, Tensor]) -> dict[str, object]:
 
 def _shortest(pairs: list[tuple[int, int]]) -> object:
     """Write windows of all stages as shortly as the arguments can be."""
+    if len(set(pairs)) > 1 and len(pairs) == 2:  # two plain numbers would be height and width
+        return tuple(pairs)
     plain = [height if height == width else (height, width) for height, width in pairs]
     return plain[0] if len(set(plain)) == 1 else tuple(plain)

@@ -14,10 +14,9 @@ from swin_mm.checkpoints.errors import CheckpointError
 from swin_mm.checkpoints.fit import ResizeBias
 from swin_mm.checkpoints.heads import HEAD, head_of
 from swin_mm.checkpoints.load import adapt_state_dict
+from swin_mm.checkpoints.models import BACKBONE
 from swin_mm.checkpoints.read import read_checkpoint
 from swin_mm.checkpoints.report import LoadReport, Resized
-
-_BACKBONE = "backbone."
 
 
 def load_classifier(
@@ -50,7 +49,27 @@ def load_classifier(
     """
     if not isinstance(source, Mapping):
         source = read_checkpoint(source, unsafe=unsafe)
-    unwrapped = unwrap(source)
+    tensors, report = adapt_classifier(
+        source, model, layout=layout, prefix=prefix, resize_bias=resize_bias
+    )
+    model.load_state_dict(tensors, strict=False)
+    return report
+
+
+def adapt_classifier(
+    checkpoint: Mapping,
+    model: nn.Module,
+    *,
+    layout: str | None = None,
+    prefix: str | None = None,
+    resize_bias: ResizeBias = "bicubic",
+) -> tuple[dict[str, Tensor], LoadReport]:
+    """Bring a checkpoint to a classifier's names, order and shapes; see :func:`load_classifier`.
+
+    Returns:
+        Tensors that ``model.load_state_dict(..., strict=False)`` takes, and what became of all.
+    """
+    unwrapped = unwrap(checkpoint)
     found = detect(unwrapped.tensors, layout=layout, prefix=prefix)
     tensors, report = adapt_state_dict(
         unwrapped.tensors,
@@ -63,25 +82,25 @@ def load_classifier(
     given = {name: unwrapped.tensors[key] for name, key in head.items()}
     _check_head(given, model.head.fc)
     own = [f"{HEAD}.{name}" for name, _ in model.head.fc.named_parameters()]
-    loaded = {f"{_BACKBONE}{name}": tensor for name, tensor in tensors.items()}
-    model.load_state_dict({**loaded, **given}, strict=False)
-    return replace(
+    loaded = {f"{BACKBONE}{name}": tensor for name, tensor in tensors.items()}
+    report = replace(
         report,
         container=unwrapped.container,
         loaded=(*loaded, *given),
         resized=tuple(_behind_backbone(entry) for entry in report.resized),
-        reordered=tuple(f"{_BACKBONE}{name}" for name in report.reordered),
+        reordered=tuple(f"{BACKBONE}{name}" for name in report.reordered),
         dropped=tuple(entry for entry in report.dropped if entry.name not in head.values()),
         new=(
-            *(f"{_BACKBONE}{name}" for name in report.new),
+            *(f"{BACKBONE}{name}" for name in report.new),
             *(name for name in own if name not in given),
         ),
-        missing=tuple(f"{_BACKBONE}{name}" for name in report.missing),
+        missing=tuple(f"{BACKBONE}{name}" for name in report.missing),
     )
+    return {**loaded, **given}, report
 
 
 def _behind_backbone(entry: Resized) -> Resized:
-    return replace(entry, name=f"{_BACKBONE}{entry.name}")
+    return replace(entry, name=f"{BACKBONE}{entry.name}")
 
 
 def _check_head(given: Mapping[str, Tensor], layer: nn.Linear) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -24,7 +25,10 @@ CONTAINERS = (
 )
 
 # Names that wrappers of modules insert anywhere in a key; no network uses them itself.
-_WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
+WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
+
+# timm's features_only flattens a sequence of layers into attributes of the network.
+_FLATTENED = re.compile(r"(^|\.)layers_(\d+)\.")
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,11 @@ def _container_in(checkpoint: Mapping) -> str | None:
 
 
 def _without_wrappers(key: str) -> str:
-    if not any(wrapper in key for wrapper in _WRAPPERS):
+    if "layers_" in key:
+        key = _FLATTENED.sub(r"\1layers.\2.", key)
+    if not any(wrapper in key for wrapper in WRAPPERS):
         return key
-    return ".".join(part for part in key.split(".") if part not in _WRAPPERS)
+    return ".".join(part for part in key.split(".") if part not in WRAPPERS)
 
 
 def _some_keys(mapping: Mapping) -> str:

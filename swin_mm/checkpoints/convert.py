@@ -9,15 +9,14 @@ from typing import Any
 from torch import Tensor
 
 from swin_mm.checkpoints.containers import unwrap
-from swin_mm.checkpoints.coordinates import Window
 from swin_mm.checkpoints.detect import Found, detect, table_of
 from swin_mm.checkpoints.errors import CheckpointError
 from swin_mm.checkpoints.fit import ResizeBias
 from swin_mm.checkpoints.formats.patterns import fill
 from swin_mm.checkpoints.heads import head_of
-from swin_mm.checkpoints.rename import Renamed, to_our_names
+from swin_mm.checkpoints.rename import to_our_names
 from swin_mm.checkpoints.resize import adapt_in_channels
-from swin_mm.checkpoints.windows import windows_of, with_window
+from swin_mm.checkpoints.windows import Windows, windows_of, with_window
 from swin_mm.checkpoints.write import losses, said_losses, to_layout
 
 _PATCHES = "patch_embed.projection.weight"
@@ -55,7 +54,8 @@ def convert(
     *,
     layout: str | None = None,
     prefix: str | None = None,
-    window: Window | None = None,
+    window: Windows | None = None,
+    pretrained_window: Windows | None = None,
     in_channels: int | None = None,
     resize_bias: ResizeBias = "bicubic",
     allow_loss: bool = False,
@@ -70,7 +70,10 @@ def convert(
         to: one of :data:`TARGETS`.
         layout: overrules the detection.
         prefix: where the backbone is, for files that hold several.
-        window: height and width of the windows it is to have, tokens; ``None`` as they are.
+        window: height and width of the windows it is to have, or one of these a stage, tokens;
+            ``None`` as they are.
+        pretrained_window: likewise, of the windows that a SwinV2's bias was learned on, where the
+            file does not say.
         in_channels: of the pictures it is to take; ``None`` as they are.
         resize_bias: how bias tables come to other windows.
         allow_loss: leave out what the layout cannot hold.
@@ -89,17 +92,38 @@ def convert(
     table = table_of(name, version)
     renamed = to_our_names(unwrapped.tensors, found)
     head = head_of(unwrapped.tensors, found)
-    rest = _rest(unwrapped.tensors, renamed, found, head)
+    rest = {
+        key.removeprefix(found.outer): tensor
+        for key, tensor in unwrapped.tensors.items()
+        if key.startswith(found.outer)
+        and not key.startswith(found.prefix)
+        and key not in head.values()
+    }
 
     tensors = renamed.tensors
     if in_channels is not None:
         tensors[_PATCHES] = _with_channels(tensors.get(_PATCHES), in_channels)
-    tensors = with_window(tensors, window, resize_bias=resize_bias, needed=to == "torchvision")
+    notes = [] if head or rest or table.head is None else ["the file has no classifier's head"]
+    silent = version == 2 and None in dict(windows_of(tensors)).values()
+    if pretrained_window is not None and not silent:
+        raise CheckpointError(
+            "pretrained windows are for files of a SwinV2 that do not say them, and this one needs "
+            "none. Leave them out (--pretrained-window)"
+        )
+    if silent and window is not None and pretrained_window is None:
+        notes.append("the file does not say its pretrained windows, taken as those that were given")
+    tensors = with_window(
+        tensors,
+        window,
+        pretrained=pretrained_window,
+        resize_bias=resize_bias,
+        needed=to == "torchvision",
+    )
 
     keeps_rest = name in _DETECTORS and found.layout.name in _DETECTORS and to != "detectron2"
     keeps_head = table.head is not None
     lost = [said for said in [said_losses(losses(tensors, name))] if said]
-    lost += _oblong(tensors, table.oblong, to)
+    lost += [] if table.oblong else _oblong(tensors)
     lost += [f"{entry.name} ({entry.why})" for entry in renamed.dropped if not entry.expected]
     if rest and not keeps_rest:
         parts = dict.fromkeys(key.partition(".")[0] for key in rest)
@@ -130,19 +154,8 @@ def convert(
         tensors=written,
         source=found,
         lost=tuple(lost),
-        notes=() if head or not keeps_head else ("the file has no classifier's head",),
+        notes=tuple(notes),
     )
-
-
-def _rest(
-    tensors: Mapping[str, Tensor], renamed: Renamed, found: Found, head: Mapping[str, str]
-) -> dict[str, Tensor]:
-    """What stands outside the backbone and is not its classifier."""
-    return {
-        key: tensor
-        for key, tensor in tensors.items()
-        if not key.startswith(found.prefix) and key not in head.values()
-    }
 
 
 def _with_channels(weight: Tensor | None, channels: int) -> Tensor:
@@ -155,9 +168,7 @@ def _with_channels(weight: Tensor | None, channels: int) -> Tensor:
     return weight if weight.shape[1] == channels else adapt_in_channels(weight, channels)
 
 
-def _oblong(tensors: Mapping[str, Tensor], oblong: bool, to: str) -> list[str]:
-    if oblong:
-        return []
+def _oblong(tensors: Mapping[str, Tensor]) -> list[str]:
     geometries = [geometry for _, geometry in windows_of(tensors) if geometry is not None]
     sides = {entry.window for entry in geometries if entry.window[0] != entry.window[1]}
     said = ", ".join(f"{height}x{width}" for height, width in sorted(sides))

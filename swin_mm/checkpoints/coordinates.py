@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from swin_mm.checkpoints.errors import CheckpointError
-from swin_mm.checkpoints.report import Resized
+from swin_mm.checkpoints.report import Resized, times
 from swin_mm.ops.position import log_spaced_offsets
 
 COORDINATES = "relative_coords_table"
@@ -80,7 +80,7 @@ def compare_coordinates(source: Mapping[str, Tensor], model: nn.Module) -> Itera
         An entry for each block whose window is another.
 
     Raises:
-        CheckpointError: if a window is the same, but was reached from another pretrained window.
+        CheckpointError: if the bias is relative to another pretrained window.
     """
     modules = dict(model.named_modules())
     for name, table in source.items():
@@ -90,24 +90,37 @@ def compare_coordinates(source: Mapping[str, Tensor], model: nn.Module) -> Itera
             continue
         window = tuple(owner.window_size)
         ours = Geometry(window, _relative_to(owner, window))
-        if ours.window != theirs.window:
-            sides = (_times(theirs.window), _times(ours.window))
-            how = f"window {sides[0]} -> {sides[1]}, bias computed anew"
-            if ours.pretrained != theirs.pretrained:
-                how += f", relative to {_times(ours.pretrained)}, not {_times(theirs.pretrained)}"
-            shape = (1, 2 * window[0] - 1, 2 * window[1] - 1, 2)
-            yield Resized(name, tuple(table.shape), shape, how)
-        elif ours.pretrained != theirs.pretrained:
+        if ours.pretrained != theirs.pretrained:
             raise CheckpointError(
-                f"{name}: the file's bias is relative to windows of {_times(theirs.pretrained)}, "
-                f"the model's to {_times(ours.pretrained)}. Build the model with "
+                f"{name}: the file's bias is relative to windows of {times(theirs.pretrained)}, "
+                f"the model's to {times(ours.pretrained)}. Build the model with "
                 f"pretrained_window_sizes={theirs.pretrained} for that stage"
             )
+        if ours.window != theirs.window:
+            how = f"window {times(theirs.window)} -> {times(ours.window)}, bias computed anew"
+            shape = (1, 2 * window[0] - 1, 2 * window[1] - 1, 2)
+            yield Resized(name, tuple(table.shape), shape, how)
+
+
+def assumed_windows(source: Mapping[str, Tensor], model: nn.Module) -> str:
+    """Say which windows a SwinV2's file is taken for, if it does not tell; else nothing.
+
+    Args:
+        source: the file's tensors, our names.
+        model: its attention modules know ``window_size`` and ``pretrained_window_size``.
+    """
+    if any(name.endswith(COORDINATES) for name in source):
+        return ""
+    modules = [m for m in model.modules() if hasattr(m, "pretrained_window_size")]
+    windows = dict.fromkeys(times(m.window_size) for m in modules)
+    pretrained = dict.fromkeys(times(m.pretrained_window_size) for m in modules)
+    if not windows:
+        return ""
+    return (
+        f"the file does not say its windows, taken as {', '.join(windows)}, pretrained on "
+        f"{', '.join(pretrained)}"
+    )
 
 
 def _relative_to(owner: nn.Module, window: Window) -> Window:
     return tuple(getattr(owner, "pretrained_window_size", window))
-
-
-def _times(sides: Window) -> str:
-    return "x".join(map(str, sides))

@@ -17,6 +17,7 @@ from swin_mm.checkpoints.detect import Found, detect
 from swin_mm.checkpoints.errors import CheckpointError
 from swin_mm.checkpoints.heads import HEAD, head_of
 from swin_mm.checkpoints.rename import Renamed, to_our_names
+from swin_mm.checkpoints.report import times
 from swin_mm.checkpoints.windows import windows_of
 
 
@@ -107,7 +108,7 @@ def describe(
     renamed, head = to_our_names(tensors, found), head_of(tensors, found)
     anatomy = anatomy_of(renamed.tensors)
     outside = Counter(
-        key.partition(".")[0]
+        key.removeprefix(found.outer).partition(".")[0]
         for key in tensors
         if not key.startswith(found.prefix) and key not in head.values()
     )
@@ -149,9 +150,9 @@ def _patch(tensors: Mapping[str, Tensor]) -> tuple[int, int, int] | None:
 def _said_geometry(geometry: Geometry | None) -> str:
     if geometry is None:
         return "unknown"
-    said = "x".join(map(str, geometry.window))
+    said = times(geometry.window)
     if geometry.pretrained != geometry.window:
-        said += f" (pretrained {'x'.join(map(str, geometry.pretrained))})"
+        said += f" (pretrained {times(geometry.pretrained)})"
     return said
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from swin_mm.checkpoints.errors import CheckpointError
@@ -36,7 +36,8 @@ class Found:
 _OF_SWIN_V2 = re.compile(r"\.\d+\.(attn|attention)\.(\w+\.)*logit_scale$")
 
 # What an averaged copy of a network is called beside the one that is trained.
-_COPIES = ("encoder_k.", "momentum_encoder.", "encoder_momentum.", "ema_model.", "model_ema.")
+_COPIES = {"encoder_k", "momentum_encoder", "encoder_momentum", "ema_model", "model_ema", "ema"}
+_COPIES |= {"ema_backbone", "backbone_ema"}
 
 
 def detect(keys: Iterable[str], *, layout: str | None = None, prefix: str | None = None) -> Found:
@@ -67,11 +68,11 @@ def detect(keys: Iterable[str], *, layout: str | None = None, prefix: str | None
         if _fits(table, keys, before, last, overruled=layout is not None)
     ]
     if len({one.prefix for one in found}) > 1:
-        found = [one for one in found if not one.prefix.endswith(_COPIES)]
+        found = [one for one in found if not _COPIES.intersection(one.prefix.split("."))] or found
     if len(found) == 1:
         return found[0]
     if not found:
-        raise CheckpointError(_nothing_fits(keys, layout, prefix))
+        raise CheckpointError(_nothing_fits(keys, layout, prefix, sites))
     prefixes = sorted({one.prefix for one in found})
     if len(prefixes) > 1:
         raise CheckpointError(
@@ -145,9 +146,22 @@ def _any_matches(patterns: Iterable[str], names: list[str], last: int) -> bool:
     return any(match(pattern, name, last) is not None for pattern in patterns for name in names)
 
 
-def _nothing_fits(keys: list[str], layout: str | None, prefix: str | None) -> str:
+def _nothing_fits(
+    keys: list[str],
+    layout: str | None,
+    prefix: str | None,
+    sites: Mapping[tuple[str, str], int],
+) -> str:
     asked = f"a known layout ({', '.join(LAYOUTS)})" if layout is None else layout
     where = "" if prefix is None else f" under {prefix!r}"
+    if sites and layout is None:
+        signature, before = next(iter(sites))
+        near = [name for name in LAYOUTS if [*_tables_of(signature, [name])]]
+        return (
+            f"a Swin must have the names of one layout; under {before!r} stand names as "
+            f"{before}{signature} of {' or '.join(near)}, beside others that none of them has "
+            f"together. If you know whose the file is, pass layout={near[0]!r}"
+        )
     return (
         f"no Swin found{where}: the names in a file must be those of {asked}; "
         f"this one has {len(keys)}, the first {_first(keys)}. "

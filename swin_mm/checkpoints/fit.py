@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from swin_mm.checkpoints import resize
 from swin_mm.checkpoints.coordinates import COORDINATES, compare_coordinates
 from swin_mm.checkpoints.errors import CheckpointError
-from swin_mm.checkpoints.report import Resized
+from swin_mm.checkpoints.report import Resized, times
 
 TABLE, INDEX = "relative_position_bias_table", "relative_position_index"
 BUFFERS = (INDEX, COORDINATES)
@@ -142,7 +142,7 @@ def resize_to_fit(
         except CheckpointError as error:
             raise CheckpointError(f"{name}: {error}") from error
         target = _window_of_module(name, model, wanted)
-        how = f"window {_times(window)} -> {_times(target)}"
+        how = f"window {times(window)} -> {times(target)}"
         how += "" if resize_bias == "bicubic" else f", {resize_bias}"
         return resize.resize_bias_table(given, window, target, method=resize_bias), how
     if name == "absolute_pos_embed":
@@ -159,8 +159,10 @@ def argument_for(name: str) -> str | None:
 
 
 def is_optional(name: str) -> bool:
-    """Say whether a network may be built without a tensor."""
-    return any(re.fullmatch(form, name) for form, _ in _EXISTENCE)
+    """Say whether a fresh tensor does no harm where a file has none: a norm would."""
+    return not name.endswith(("norm.weight", "norm.bias")) and any(
+        re.fullmatch(form, name) for form, _ in _EXISTENCE
+    )
 
 
 def _window_of_module(name: str, model: nn.Module, table: Tensor) -> tuple[int, int]:
@@ -178,7 +180,7 @@ def _fit_embedding(given: Tensor, model: nn.Module, wanted: Tensor) -> tuple[Ten
         target = resize.flatten_position_embedding(wanted)[1]
     if grid is None or target is None or embedding.shape[2] != wanted.shape[2]:
         return None
-    how = "" if grid == target else f"position embedding {_times(grid)} -> {_times(target)}"
+    how = "" if grid == target else f"position embedding {times(grid)} -> {times(target)}"
     return resize.resize_embedding(embedding, grid, target), how
 
 
@@ -192,7 +194,7 @@ def _fit_patches(given: Tensor, wanted: Tensor) -> tuple[Tensor, str] | None:
         given = resize.adapt_in_channels(given, after)
         steps.append(f"in_channels {before} -> {after}")
     if given.shape[2:] != wanted.shape[2:]:
-        steps.append(f"patch {_times(given.shape[2:])} -> {_times(wanted.shape[2:])} px")
+        steps.append(f"patch {times(given.shape[2:])} -> {times(wanted.shape[2:])} px")
         given = resize.resize_patches(given, (wanted.shape[2], wanted.shape[3]))
     return given, ", ".join(steps)
 
@@ -201,7 +203,3 @@ def _misfit(name: str, given: Tensor, wanted: Tensor) -> str:
     shapes = f"{name} is {tuple(given.shape)}, the model's {tuple(wanted.shape)}"
     arguments = argument_for(name)
     return f"{shapes} ({arguments})" if arguments else shapes
-
-
-def _times(sides: Sequence[int]) -> str:
-    return "x".join(map(str, sides))

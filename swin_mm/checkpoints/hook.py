@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
 from torch import Tensor, nn
 
 from swin_mm.checkpoints.anatomy import anatomy_of, check_same_network
+from swin_mm.checkpoints.coordinates import compare_coordinates
 from swin_mm.checkpoints.detect import detect
 from swin_mm.checkpoints.errors import CheckpointError
-from swin_mm.checkpoints.fit import is_ready, resize_to_fit
+from swin_mm.checkpoints.fit import BUFFERS, is_ready, resize_to_fit
 from swin_mm.checkpoints.load import adapt_state_dict, serves_no_output
 
 _logger = logging.getLogger(__name__)
@@ -51,15 +52,13 @@ def adapt_on_load(
     if not under:
         return
     own = module.state_dict()
-    if any(name.startswith("stages.") for name in under) and not _merging_starts_stages(under):
-        _refuse_more_blocks(under, own)
-        changes = _mend(module, own, under, state_dict, prefix)
-        for how, number in Counter(changes).items():
-            log(f"{number} tensors of the checkpoint resized ({how})")
-        return
-    if not any(".blocks." in name for name in under) and under.keys() & own.keys():
-        return  # a few tensors of ours, such as norms
     try:
+        layout = _layout_of(under, own, module)
+        if layout == "openmmlab":
+            changes = _mend(module, own, under, state_dict, prefix)
+            for how, number in Counter(changes).items():
+                log(f"{number} tensors of the checkpoint resized ({how})")
+            return
         adapted, report = adapt_state_dict(under, module)
     except CheckpointError as error:
         where = f"under {prefix!r}: " if prefix else ""
@@ -70,24 +69,31 @@ def adapt_on_load(
     log(str(report))
 
 
-def _merging_starts_stages(names: Iterable[str]) -> bool:
-    """Whether the names are MMPretrain's of a SwinV2, ours but for where merging stands."""
-    try:
-        return detect(names).layout.name != "openmmlab"
-    except CheckpointError:  # no whole network of ours: a few tensors of one
-        return False
-
-
-def _refuse_more_blocks(names: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
-    """Refuse a deeper network's file, or the other version's: not strict, it would load in silence.
+def _layout_of(
+    under: Mapping[str, Tensor], own: Mapping[str, Tensor], module: nn.Module
+) -> str | None:
+    """Tell whose names these are; a few tensors of a backbone of ours, such as norms, are ours.
 
     Raises:
-        CheckpointError: naming what differs.
+        CheckpointError: if they are another network's. Where loading is not strict, its norms
+            might fit and all else be left out in silence.
     """
-    theirs, ours = anatomy_of(names), anatomy_of(own)
+    try:
+        found = detect(under)
+    except CheckpointError:
+        known = {name for name in under if name in own or serves_no_output(name, module)}
+        of_stages = {name for name in under if name.startswith("stages.")}
+        if 2 * len(known) < len(under) or (of_stages and not of_stages & known):
+            raise
+        return "openmmlab"
+    if found.prefix or found.layout.name != "openmmlab":
+        return None
+    theirs, ours = anatomy_of(under), anatomy_of(own)
     pairs = zip(theirs.depths, ours.depths, strict=False)
-    if any(depth > most for depth, most in pairs) or theirs.version > ours.version:
+    is_whole = "patch_embed.projection.weight" in under
+    if is_whole or any(depth > most for depth, most in pairs):
         check_same_network(theirs, ours)
+    return "openmmlab"
 
 
 def _mend(
@@ -99,17 +105,22 @@ def _mend(
 ) -> list[str]:
     """Bring tensors of our own names to other windows, pictures or channels, nothing else.
 
-    What serves stages or outputs that this backbone was not asked for is dropped. What no rule
-    covers is left as it is, for ``load_state_dict`` to report. Index buffers are left to their own
-    modules.
+    What serves stages or outputs that this backbone was not asked for is dropped, and buffers that
+    it does not save. What no rule covers is left as it is, for ``load_state_dict`` to report.
 
     Returns:
         What was done, for each tensor that was resized.
+
+    Raises:
+        CheckpointError: if a SwinV2's bias is relative to other windows than the model's.
     """
-    changes = []
+    changes = [entry.how for entry in compare_coordinates(under, module)]
+    _rename_final_norm(under, own, state_dict, prefix)
     for name in under:
-        is_extra = name not in own and serves_no_output(name, module)
-        if is_extra or name.endswith(".attn_mask"):
+        is_extra = name not in own and (
+            serves_no_output(name, module) or name.endswith((*BUFFERS, ".attn_mask"))
+        )
+        if is_extra:
             del state_dict[prefix + name]
         elif name in own and not is_ready(name, under, own):
             resized = resize_to_fit(name, under, module, own[name])
@@ -117,3 +128,20 @@ def _mend(
                 state_dict[prefix + name], how = resized
                 changes += [how] if how else []
     return changes
+
+
+def _rename_final_norm(
+    under: MutableMapping[str, Tensor],
+    own: Mapping[str, Tensor],
+    state_dict: MutableMapping[str, Any],
+    prefix: str,
+) -> None:
+    """Give the last stage's norm its name; converted ImageNet files keep the classifier's."""
+    last = len(anatomy_of(under).depths) - 1
+    for kind in ("weight", "bias"):
+        old, new = f"norm.{kind}", f"norm{last}.{kind}"
+        if old in under and last >= 0:
+            tensor = under.pop(old)
+            del state_dict[prefix + old]
+            if new in own and new not in under:
+                under[new] = state_dict[prefix + new] = tensor

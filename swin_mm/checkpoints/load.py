@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from swin_mm.checkpoints.anatomy import anatomy_of, check_same_network
 from swin_mm.checkpoints.containers import unwrap
+from swin_mm.checkpoints.coordinates import assumed_windows
 from swin_mm.checkpoints.detect import detect
 from swin_mm.checkpoints.errors import CheckpointError
 from swin_mm.checkpoints.fit import (
@@ -86,10 +87,12 @@ def adapt_state_dict(
     missing = [name for name in fitted.absent if name not in new]
     lacking = [name for name in missing if not is_optional(name)]
     if lacking:
+        arguments = argument_for(lacking[0])
+        cure = f"Is it whole? See the model's {arguments}" if arguments else "Is it whole?"
         raise CheckpointError(
             f"a file must hold every tensor of the network, this one (layout {found.layout.name}) "
             f"has {len(fitted.tensors)} and lacks {len(lacking)}, the first "
-            f"{', '.join(lacking[:3])}. Is it whole, and a Swin?"
+            f"{', '.join(lacking[:3])}. {cure}"
         )
     report = LoadReport(
         layout=found.layout.name,
@@ -105,6 +108,7 @@ def adapt_state_dict(
         dropped=(*renamed.dropped, *_left_behind(renamed, fitted, model)),
         new=tuple(new),
         missing=tuple(missing),
+        assumed=assumed_windows(renamed.tensors, model),
     )
     return fitted.tensors, report
 

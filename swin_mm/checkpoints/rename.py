@@ -88,6 +88,8 @@ def _place(key: str, found: Found) -> _Group | None:
     if key.startswith(found.prefix):
         place = place_in_ours(found.layout, key.removeprefix(found.prefix), found.last)
         return place and _Group(place, rank=int(place.row.writes))
+    if not key.startswith(found.outer):
+        return None
     place = place_beside(found.layout, key.removeprefix(found.outer), found.last)
     return place and _Group(place, rank=2)
 

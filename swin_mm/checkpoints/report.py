@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -54,6 +55,7 @@ class LoadReport:
         dropped: what was left in the file.
         new: our names of what the file could not have, output norms: they keep their first values.
         missing: our names of what the file should have, but does not.
+        assumed: what the file does not say and was taken for given, in words; may be empty.
     """
 
     layout: str
@@ -66,6 +68,7 @@ class LoadReport:
     dropped: tuple[Dropped, ...]
     new: tuple[str, ...]
     missing: tuple[str, ...]
+    assumed: str = ""
 
     @property
     def surprises(self) -> tuple[Dropped, ...]:
@@ -89,6 +92,8 @@ class LoadReport:
             why = "; ".join(sorted({dropped.why for dropped in self.surprises}))
             names = _layers(dropped.name for dropped in self.surprises)
             parts.append(f"dropped: {names} ({why})")
+        if self.assumed:
+            parts.append(self.assumed)
         return "; ".join(parts)
 
     def table(self) -> str:
@@ -114,9 +119,14 @@ class LoadReport:
 
 def _layers(names: Iterable[str], most: int = 6) -> str:
     """List the layers that tensors belong to, the first few."""
-    layers = list(dict.fromkeys(name.rpartition(".")[0] or name for name in names))
+    layers = list(dict.fromkeys(re.sub(r"\.(weight|bias)$", "", name) for name in names))
     more = f" and {len(layers) - most} more" if len(layers) > most else ""
     return ", ".join(layers[:most]) + more
+
+
+def times(sides: Iterable[int]) -> str:
+    """Write height and width, 7x14."""
+    return "x".join(map(str, sides))
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -190,6 +190,8 @@ def adapt_in_channels(weight: Tensor, channels: int) -> Tensor:
     Returns:
         (C, channels, h, w), float32 or wider.
     """
+    if channels < 1:
+        raise CheckpointError(f"pictures must have at least one channel, got {channels}")
     weight = _at_least_float32(weight)
     if channels == 1:
         return weight.sum(1, keepdim=True)

@@ -28,7 +28,10 @@ def save_checkpoint(state: Mapping[str, Any], path: str | os.PathLike) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     write = {".safetensors": _write_safetensors, ".pkl": _write_pkl}.get(path.suffix, torch.save)
     try:
+        beside.touch()  # with the user's own permissions, and an error of the system's own
+        permissions = beside.stat().st_mode
         write(state, beside)
+        beside.chmod(permissions)
         with beside.open("rb+") as file:
             os.fsync(file.fileno())
         os.replace(beside, path)
@@ -50,9 +53,20 @@ def _write_safetensors(state: Mapping[str, Any], path: Path) -> None:
             'Install it: pip install "swin_mm[safetensors]"'
         ) from error
     _check_tensors(state, "a safetensors")
-    # The format knows no two names for one memory, and no strides.
-    tensors = {key: value.detach().clone().contiguous() for key, value in state.items()}
-    save_file(tensors, path, metadata={"format": "pt"})
+    save_file(_apart(state), path, metadata={"format": "pt"})
+
+
+def _apart(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Copy what shares memory or has strides: the format knows neither."""
+    made, seen = {}, set()
+    for key, value in state.items():
+        tensor = value.detach().contiguous()
+        memory = tensor.untyped_storage()
+        if memory.data_ptr() in seen or memory.nbytes() != tensor.nbytes:
+            tensor = tensor.clone()
+        seen.add(memory.data_ptr())
+        made[key] = tensor
+    return made
 
 
 def _write_pkl(state: Mapping[str, Any], path: Path) -> None:

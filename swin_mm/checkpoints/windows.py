@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from torch import Tensor
 
@@ -18,7 +19,12 @@ from swin_mm.checkpoints.fit import INDEX, TABLE, ResizeBias
 from swin_mm.checkpoints.resize import resize_bias_table, window_of
 from swin_mm.ops import relative_position_index
 
+Windows = Window | Sequence[Window]
+"""Height and width of all windows, or of each stage's, tokens."""
+
 _SCALE = "logit_scale"
+_STAGE = re.compile(r"stages\.(\d+)\.")
+_MOST = 64  # tokens a side; the index has a number for each pair of tokens
 
 
 def windows_of(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Geometry | None]]:
@@ -55,8 +61,9 @@ def windows_of(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Geometry | 
 
 def with_window(
     tensors: Mapping[str, Tensor],
-    window: Window | None,
+    window: Windows | None,
     *,
+    pretrained: Windows | None = None,
     resize_bias: ResizeBias = "bicubic",
     needed: bool = False,
 ) -> dict[str, Tensor]:
@@ -67,7 +74,9 @@ def with_window(
 
     Args:
         tensors: our names.
-        window: height and width, tokens; ``None`` for those that it has.
+        window: height and width, or one of these a stage, tokens; ``None`` for those that it has.
+        pretrained: likewise, of the windows that a SwinV2's bias was learned on, where the file
+            does not say; ``None`` for the same as ``window``.
         resize_bias: how tables come to other windows.
         needed: whether a SwinV2 must have buffers, so that its window must be known.
 
@@ -75,10 +84,14 @@ def with_window(
         The tensors, with buffers for every block whose window is known.
 
     Raises:
-        CheckpointError: if a window cannot be told and is needed.
+        CheckpointError: if a window cannot be told and is needed, or is none.
     """
     made = dict(tensors)
+    stages = {int(found[1]) for name in tensors if (found := _STAGE.match(name))}
+    targets = _by_stage(window, stages)
+    learned = _by_stage(pretrained, stages)
     for owner, geometry in windows_of(tensors):
+        stage = int(_STAGE.match(owner)[1])
         if geometry is None and window is None:
             if needed:
                 raise CheckpointError(
@@ -86,14 +99,29 @@ def with_window(
                     "Give it (--window)"
                 )
             continue
-        target = window or geometry.window
+        target = targets.get(stage) or geometry.window
         made[owner + INDEX] = relative_position_index(target)
         if owner + TABLE not in tensors:
-            pretrained = target if geometry is None else geometry.pretrained
-            made[owner + COORDINATES] = coordinates_of(Geometry(target, pretrained))
+            given = learned.get(stage, target) if geometry is None else geometry.pretrained
+            made[owner + COORDINATES] = coordinates_of(Geometry(target, given))
         elif target != geometry.window:
             table = tensors[owner + TABLE]
             made[owner + TABLE] = resize_bias_table(
                 table, geometry.window, target, method=resize_bias
             )
     return made
+
+
+def _by_stage(windows: Windows | None, stages: set[int]) -> dict[int, Window]:
+    """Give each stage its window; none at all where none is given."""
+    if windows is None:
+        return {}
+    is_one = len(windows) == 2 and all(isinstance(side, int) for side in windows)
+    listed = [windows] * len(stages) if is_one else list(windows)
+    sides = [side for window in listed for side in window]
+    if len(listed) != len(stages) or not all(1 <= side <= _MOST for side in sides):
+        raise CheckpointError(
+            f"windows must be one, or one for each of the {len(stages)} stages, of 1 to {_MOST} "
+            f"tokens a side, got {windows!r}"
+        )
+    return dict(zip(sorted(stages), map(tuple, listed), strict=True))

@@ -14,6 +14,7 @@ from mmengine.logging import print_log
 from mmengine.optim import DefaultOptimWrapperConstructor
 from torch import nn
 
+from swin_mm.checkpoints.containers import WRAPPERS
 from swin_mm.registry import OPTIM_WRAPPER_CONSTRUCTORS
 
 _RATE, _NO_DECAY = "layer_decay_rate", "swin_no_decay"
@@ -29,7 +30,7 @@ _MMENGINES = (
 )
 
 # What parallel, compiled and checkpointed modules insert into the names of what they wrap.
-_WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
+_WRAPPERS = ("module", *WRAPPERS)
 _BLOCK = re.compile(r"(|.*?\.)stages\.(\d+)\.blocks\.(\d+)\.attn\.w_msa\..*")
 _STEM = re.compile(r"patch_embed\..*|absolute_pos_embed")
 _PLACE = re.compile(r"stages\.(\d+)\.(?:blocks\.(\d+)|downsample)\..*|norm(\d+)\..*")

@@ -51,3 +51,9 @@ def test_what_is_no_tensor_is_left_out():
 def test_a_file_without_tensors_is_refused(empty):
     with pytest.raises(CheckpointError, match="must hold named tensors"):
         unwrap(empty)
+
+
+def test_layers_that_timm_flattened_get_their_dots_back():
+    keys = ["layers_0.blocks.1.norm1.weight", "module.layers_3.x", "my_layers_0.x"]
+    tensors = unwrap({key: torch.ones(1) for key in keys}).tensors
+    assert list(tensors) == ["layers.0.blocks.1.norm1.weight", "module.layers.3.x", "my_layers_0.x"]

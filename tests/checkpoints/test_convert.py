@@ -182,3 +182,62 @@ def test_the_layout_and_the_prefix_can_be_overruled(build, as_microsoft):
         convert(two, "timm")
     done = convert(two, "timm", prefix="b", layout="microsoft-dense", allow_loss=True)
     assert done.source.prefix == "b."
+
+
+@pytest.mark.parametrize("outer", ["module.", "detector."])
+def test_what_stands_before_a_detector_is_taken_off_all_of_it(detector, same_tensors, outer):
+    wrapped = {f"{outer}{name}": tensor for name, tensor in detector["state_dict"].items()}
+    plain, done = (convert(file, "microsoft-dense").tensors for file in (detector, wrapped))
+    assert same_tensors(plain, done) == []
+
+
+def test_positions_of_a_detector_become_tokens_in_a_classifiers_file(build):
+    tensors = build(use_abs_pos_embed=True, pretrain_img_size=16, out_indices=(2,)).state_dict()
+    image = convert(tensors, "microsoft-dense").content
+    assert image["state_dict"]["absolute_pos_embed"].shape == (1, 8, 4, 4)
+    back = convert(image, "microsoft").content["model"]["absolute_pos_embed"]
+    assert torch.equal(back, tensors["absolute_pos_embed"])
+
+
+@pytest.mark.parametrize("to", ["openmmlab", "mmpretrain"])
+def test_a_swin_v2_of_openmmlab_has_no_buffers_so_that_it_loads_strictly(build_v2, to):
+    source, model = build_v2(seed=1), build_v2(seed=2)
+    told = convert(source.state_dict(), "microsoft-dense", window=(3, 3)).content
+    done = convert(told, to)
+    assert not any("relative" in name for name in done.tensors)
+    model.load_state_dict(done.tensors)  # strict
+    assert torch.equal(model.norm0.weight, source.norm0.weight)
+
+
+def test_the_windows_of_a_silent_swin_v2_can_be_told_stage_by_stage(classifier):
+    file = convert(classifier(2), "timm").content
+    done = convert(file, "microsoft", window=[(4, 4), (4, 4), (2, 2)])
+    assert "pretrained windows, taken as those" in done.notes[0]
+    windows = [entry.window for entry in describe(done.content).windows]
+    assert windows == [(4, 4), (4, 4), (2, 2)]
+    done = convert(file, "microsoft", window=(4, 4), pretrained_window=(2, 2))
+    assert done.notes == ()
+    assert {entry.pretrained for entry in describe(done.content).windows} == {(2, 2)}
+    with pytest.raises(CheckpointError, match="needs none"):
+        convert(done.content, "timm", pretrained_window=(3, 3))
+
+
+def test_pretrained_windows_are_swin_v2s_alone(classifier):
+    with pytest.raises(CheckpointError, match="--pretrained-window"):
+        convert(classifier(1), "timm", pretrained_window=(3, 3))
+
+
+@pytest.mark.parametrize("window", [(0, 3), [(3, 3)], [(3, 3)] * 4, (1000, 1000)])
+def test_windows_that_are_none_are_one_error(classifier, window):
+    with pytest.raises(CheckpointError, match="one for each of the 3 stages, of 1 to 64"):
+        convert(classifier(), "microsoft", window=window)
+
+
+@pytest.mark.parametrize("channels", [0, -1])
+def test_pictures_without_channels_are_one_error(classifier, channels):
+    with pytest.raises(CheckpointError, match="at least one channel"):
+        convert(classifier(), "microsoft", in_channels=channels)
+
+
+def test_a_detector_is_not_told_that_it_is_no_classifier(detector):
+    assert convert(detector, "openmmlab").notes == ()

@@ -70,11 +70,26 @@ def test_another_window_is_said_with_both(build_v2):
     assert "stages.0.blocks.0" in report.table() and "not read: 1x5x5x2" in report.table()
 
 
-def test_another_window_that_forgets_the_pretrained_one_is_said(build_v2):
+def test_another_window_that_forgets_the_pretrained_one_is_refused(build_v2):
     state = with_windows(build_v2(seed=1).state_dict(), (3, 3), (3, 3))
-    report = load_pretrained(build_v2(seed=2, window_size=5), state)
-    said = "window 3x3 -> 5x5, bias computed anew, relative to 5x5, not 3x3"
-    assert {entry.how for entry in report.resized} == {said}
+    with pytest.raises(CheckpointError, match=r"pretrained_window_sizes=\(3, 3\)"):
+        load_pretrained(build_v2(seed=2, window_size=5), state)
+
+
+def test_a_file_that_does_not_tell_its_windows_is_taken_for_the_models_with_a_word(build_v2):
+    report = load_pretrained(build_v2(), build_v2().state_dict())
+    said = "the file does not say its windows, taken as 3x3, pretrained on 3x3"
+    assert report.assumed == said and str(report).endswith(said)
+    told = with_windows(build_v2().state_dict(), (3, 3), (3, 3))
+    assert load_pretrained(build_v2(), told).assumed == ""
+
+
+def test_plain_loading_compares_the_windows_too_and_takes_the_buffers_away(build_v2):
+    told = with_windows(build_v2(seed=1).state_dict(), (3, 3), (3, 3))
+    model = build_v2(seed=2)
+    model.load_state_dict(told)  # strict
+    with pytest.raises(CheckpointError, match="relative to windows of 3x3, the model's to 5x5"):
+        build_v2(window_size=5).load_state_dict(told, strict=False)
 
 
 def test_a_fine_tuned_window_without_its_pretrained_one_is_refused(build_v2):

@@ -3,6 +3,7 @@ import torch
 
 import swin_mm
 from swin_mm.checkpoints import CheckpointError, describe, load_pretrained, to_layout
+from swin_mm.checkpoints.anatomy import Anatomy
 
 
 def test_a_file_is_told_in_a_few_lines(build, as_imagenet):
@@ -67,3 +68,22 @@ def test_an_oblong_window_that_nothing_tells_is_unknown(build):
 def test_another_networks_file_is_one_error():
     with pytest.raises(CheckpointError, match="no Swin found"):
         describe({"conv1.weight": torch.ones(1)})
+
+
+def test_two_stages_of_two_windows_are_not_taken_for_an_oblong_one(build):
+    changes = {"depths": (1, 1), "num_heads": (1, 2), "strides": (4, 2), "out_indices": (0, 1)}
+    source = build(window_size=((2, 2), (3, 3)), **changes)
+    arguments = describe(source.state_dict()).arguments()
+    assert arguments["window_size"] == ((2, 2), (3, 3))
+    assert load_pretrained(build(**arguments), source.state_dict()).resized == ()
+
+
+def test_parts_beside_a_wrapped_backbone_are_named_without_the_wrapper(build):
+    state = {f"module.backbone.{name}": tensor for name, tensor in build().state_dict().items()}
+    assert dict(describe({**state, "module.neck.a": torch.ones(1)}).outside) == {"neck": 1}
+
+
+def test_the_published_sizes_are_the_backbones_variants():
+    for name, variant in swin_mm.VARIANTS.items():
+        anatomy = Anatomy(1, variant.embed_dims, variant.depths, dict(enumerate(variant.num_heads)))
+        assert anatomy.is_published and anatomy.variant == name

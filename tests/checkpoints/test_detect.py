@@ -34,7 +34,7 @@ def test_another_networks_file_is_refused_not_guessed(keys):
 def test_where_merging_stands_tells_timm_from_microsoft():
     assert detect(NEWER_TIMM).layout.name == "timm"
     both = [*NEWER_TIMM, "layers.0.downsample.reduction.weight"]
-    with pytest.raises(CheckpointError, match="no Swin found"):
+    with pytest.raises(CheckpointError, match=r"of microsoft or .* or timm, beside"):
         detect(both)
     assert detect(both, layout="microsoft").layout.name == "microsoft"
 
@@ -56,11 +56,20 @@ def test_a_scale_outside_the_backbone_says_nothing():
     assert detect([*MICROSOFT, "logit_scale", "text.logit_scale"]).layout.version == 1
 
 
-def test_of_a_network_and_its_moving_average_the_network_is_taken():
-    keys = [f"{owner}.{key}" for owner in ("encoder_k", "encoder") for key in MICROSOFT]
-    assert detect(keys).prefix == "encoder."
-    assert detect(keys, prefix="encoder_k").prefix == "encoder_k."
-    assert detect(keys[: len(MICROSOFT)]).prefix == "encoder_k."
+@pytest.mark.parametrize(
+    ("copy", "network"),
+    [
+        ("encoder_k.", "encoder."),
+        ("ema_model.backbone.", "model.backbone."),
+        ("ema_backbone.", "backbone."),
+        ("model_ema.module.", "module."),
+    ],
+)
+def test_of_a_network_and_its_moving_average_the_network_is_taken(copy, network):
+    keys = [owner + key for owner in (copy, network) for key in MICROSOFT]
+    assert detect(keys).prefix == network
+    assert detect(keys, prefix=copy).prefix == copy
+    assert detect(keys[: len(MICROSOFT)]).prefix == copy
 
 
 def test_a_refusal_names_the_first_names():

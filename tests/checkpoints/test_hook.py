@@ -185,6 +185,57 @@ def test_a_deeper_networks_file_of_our_names_is_refused_though_not_strict(build)
         build().load_state_dict(build(depths=(2, 2, 6)).state_dict(), strict=False)
 
 
+CONVNEXT = {"stages.0.0.gamma": torch.ones(8), "stages.0.0.norm.weight": torch.ones(8)}
+CONVNEXT |= {f"norm{stage}.weight": torch.ones(8 * 2**stage) for stage in range(3)}
+SWIN_V2_CR = {"stages.0.blocks.0.attn.qkv.weight": torch.ones(24, 8)}
+SWIN_V2_CR |= {"stages.0.blocks.0.attn.meta_mlp.fc1.weight": torch.ones(384, 2)}
+
+
+@pytest.mark.parametrize("file", [CONVNEXT, SWIN_V2_CR])
+@pytest.mark.parametrize("prefix", ["", "backbone."])
+def test_networks_with_stages_of_their_own_are_refused_though_not_strict(build, file, prefix):
+    model = torch.nn.ModuleDict({"backbone": build()}) if prefix else build()
+    with pytest.raises(CheckpointError, match="no Swin found"):
+        model.load_state_dict({prefix + k: t for k, t in file.items()}, strict=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"embed_dims": 16, "num_heads": (1, 2, 4)}, "16 channels in stage 0, the model 8"),
+        ({"num_heads": (2, 4, 8)}, "2 heads in stage 0, the model 1"),
+        ({"depths": (2, 2, 2)}, "depth 2 in stage 2, the model 4"),
+        ({"out_indices": (0, 1)}, "2 stages, the model 3"),
+    ],
+)
+def test_a_whole_network_of_other_sizes_is_refused_though_not_strict(build, changes, said):
+    with pytest.raises(CheckpointError, match=said):
+        mmengine_load(build(), build(**changes).state_dict())
+
+
+def test_a_file_of_the_first_version_is_refused_by_the_second_though_not_strict(build, build_v2):
+    with pytest.raises(CheckpointError, match="is a Swin, the model a SwinV2"):
+        build_v2().load_state_dict(build().state_dict(), strict=False)
+
+
+def test_a_part_of_a_network_is_no_other_network(build):
+    source, model = build(seed=1), build(seed=2)
+    part = {n: t for n, t in source.state_dict().items() if n.startswith(("stages.1.", "norm"))}
+    model.load_state_dict(part, strict=False)
+    assert torch.equal(model.norm1.weight, source.norm1.weight)
+    assert not torch.equal(model.patch_embed.norm.weight, source.patch_embed.norm.weight)
+
+
+def test_a_converted_classifiers_norm_is_the_last_stages(build):
+    source, model = build(seed=1), build(seed=2)
+    file = dict(source.state_dict())
+    for kind in ("weight", "bias"):
+        file[f"norm.{kind}"] = file.pop(f"norm2.{kind}")
+        del file[f"norm0.{kind}"], file[f"norm1.{kind}"]
+    model.load_state_dict(file, strict=False)
+    assert torch.equal(model.norm2.weight, source.norm2.weight)
+
+
 def test_a_swin_v2_is_refused_by_the_first_version_though_not_strict(build, build_v2):
     with pytest.raises(CheckpointError, match="is a SwinV2, the model a Swin"):
         build().load_state_dict(build_v2().state_dict(), strict=False)

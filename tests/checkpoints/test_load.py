@@ -90,7 +90,6 @@ def test_a_shape_that_no_rule_covers_names_the_argument(build, changes, said):
     [
         ({"use_abs_pos_embed": True}, "absolute_pos_embed", "use_abs_pos_embed"),
         ({"qkv_bias": True}, "stages.0.blocks.0.attn.w_msa", "qkv_bias"),
-        ({"patch_norm": True}, "patch_embed.norm", "patch_norm"),
     ],
 )
 @pytest.mark.parametrize("version", [1, 2])
@@ -117,7 +116,7 @@ def test_an_unknown_tensor_in_the_backbone_is_a_surprise(build, as_microsoft):
     file = {**as_microsoft(build()), "layers.0.blocks.0.gamma": torch.ones(8)}
     report = load_pretrained(build(), file)
     assert [dropped.name for dropped in report.surprises] == ["layers.0.blocks.0.gamma"]
-    assert "layers.0.blocks.0 (not a name of microsoft-dense)" in str(report)
+    assert "dropped: layers.0.blocks.0.gamma (not a name of microsoft-dense)" in str(report)
 
 
 def test_foreign_files_are_one_error(build):
@@ -177,6 +176,23 @@ def test_adapting_gives_what_loading_takes(build, as_microsoft, same_tensors):
     parameters = dict(source.named_parameters())
     assert same_tensors(tensors, parameters) == []
     assert set(report.loaded) == parameters.keys()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_norms_that_only_one_side_has_are_said_or_refused(build_either, version):
+    """A fresh norm is no identity; a fresh bias is."""
+    with_norms, without = (build_either(version, patch_norm=has) for has in (True, False))
+    with pytest.raises(CheckpointError, match=r"lacks 6, .* See the model's patch_norm"):
+        load_pretrained(with_norms, without.state_dict())
+    report = load_pretrained(without, with_norms.state_dict())
+    assert {entry.why for entry in report.surprises} == {"the model has none, see patch_norm"}
+
+
+def test_a_swin_over_video_is_refused_as_one(build, as_microsoft):
+    file = as_microsoft(build())
+    file["patch_embed.proj.weight"] = torch.ones(8, 3, 2, 4, 4)
+    with pytest.raises(CheckpointError, match="a Swin over video"):
+        load_pretrained(build(), file)
 
 
 def test_the_other_versions_file_is_one_error_in_words(build, build_v2):

@@ -64,3 +64,22 @@ def test_norms_beside_a_backbone_go_before_the_one_within(build, same_tensors, n
     wanted = {name: t for name, t in tensors.items() if not name.endswith("_index")}
     assert same_tensors(renamed.tensors, wanted) == []
     assert {entry.expected for entry in renamed.dropped} == {True}
+
+
+def test_maskformers_own_swin_has_its_norms_beside_it_numbered_from_none(build, same_tensors):
+    tensors = build().state_dict()
+    outer = "model.pixel_level_module.encoder."
+    inside = to_layout(tensors, "huggingface", allow_loss=True)
+    file = {f"{outer}model.{name}": tensor for name, tensor in inside.items()}
+    file[f"{outer}model.layernorm.weight"] = torch.full((32,), 7.0)
+    file |= {
+        f"{outer}hidden_states_norms.{stage}.{kind}": tensors[f"norm{stage}.{kind}"]
+        for stage in range(3)
+        for kind in ("weight", "bias")
+    }
+    file["model.pixel_level_module.decoder.fpn.stem.0.weight"] = torch.ones(1)
+    found = detect(file)
+    assert (found.layout.name, found.prefix) == ("huggingface", f"{outer}model.")
+    renamed = to_our_names(file, found)
+    assert same_tensors(renamed.tensors, tensors) == []
+    assert {entry.expected for entry in renamed.dropped} == {True}

@@ -1,3 +1,5 @@
+import dataclasses
+
 from swin_mm.checkpoints import Dropped, LoadReport, Resized
 
 REPORT = LoadReport(
@@ -43,3 +45,8 @@ def test_the_table_has_a_line_for_every_tensor():
         "head.weight": "dropped: not used by a backbone",
         "absolute_pos_embed": "dropped: the model has none",
     }
+
+
+def test_what_was_assumed_ends_the_line():
+    report = dataclasses.replace(REPORT, assumed="taken as 7x7")
+    assert str(report).endswith("; taken as 7x7")

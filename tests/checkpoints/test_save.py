@@ -73,11 +73,6 @@ def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_that_is_not_there_is_one_error(tmp_path):
-    with pytest.raises(CheckpointError, match="folder must exist"):
-        save_checkpoint(STATE, tmp_path / "missing" / "file.pth")
-
-
 def test_a_pkl_is_what_detectron2_reads(tmp_path):
     state = {"a": torch.arange(6.0).view(2, 3).mT, "b": torch.ones(2, requires_grad=True)}
     save_checkpoint(state, tmp_path / "a.pkl")
@@ -110,3 +105,27 @@ def test_a_pkl_takes_nothing_but_tensors(tmp_path):
     with pytest.raises(CheckpointError, match=r"a \.pkl file holds tensors alone.*epoch"):
         save_checkpoint({"epoch": 3}, tmp_path / "a.pkl")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["a.pth", "a.safetensors", "a.pkl"])
+def test_a_file_has_the_permissions_that_the_user_asks_for(tmp_path, name):
+    before = os.umask(0o027)
+    try:
+        save_checkpoint({"a": torch.ones(2)}, tmp_path / name)
+    finally:
+        os.umask(before)
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("name", ["a.pth", "a.safetensors", "a.pkl"])
+def test_a_folder_that_is_not_there_is_one_error(tmp_path, name):
+    with pytest.raises(CheckpointError, match="must exist, be writable"):
+        save_checkpoint({"a": torch.ones(2)}, tmp_path / "none" / name)
+
+
+def test_tensors_that_share_memory_or_have_strides_are_saved_apart(tmp_path):
+    whole = torch.arange(12.0).view(3, 4)
+    state = {"whole": whole, "same": whole, "row": whole[1], "turned": whole.T}
+    save_checkpoint(state, tmp_path / "a.safetensors")
+    read = read_checkpoint(tmp_path / "a.safetensors")
+    assert all(torch.equal(read[name], tensor) for name, tensor in state.items())

@@ -78,7 +78,7 @@ def test_a_hostile_file_is_refused_and_runs_nothing(tool, tmp_path):
         assert not (tmp_path / "out.pth").exists()
 
 
-@pytest.mark.parametrize("window", ["0", "3x", "3x3x3", "a"])
+@pytest.mark.parametrize("window", ["3x", "3x3x3", "a", "3,"])
 def test_a_window_that_is_none_is_a_usage_error(file, tmp_path, window):
     done = run("convert", file, "out.pth", "--to", "timm", "--window", window, cwd=tmp_path)
     assert done.returncode == 2

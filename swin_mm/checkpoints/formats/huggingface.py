@@ -3,7 +3,7 @@
 ``save_pretrained`` writes the names of its fourth version, in the fifth too, whose modules in
 memory have names of their own (``huggingface-5``), for SwinV1 alone. A backbone (``SwinBackbone``)
 has a norm for each output, and in the fifth version a final one too, which it does not use;
-SwinV2's has no norms at all.
+SwinV2's has no norms at all. MaskFormer's own Swin has them beside it, numbered from 0.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ HUGGINGFACE = Layout(
     rows=(*_V1, _FINAL_NORM),
     signature=f"{_ATTENTION}.query.weight",
     head="classifier.{t}",
+    beside=(Row("hidden_states_norms.{k}.{t}", "norm{k}.{t}"),),
     forbids=(_AN_OUTPUT_NORM,),
     ignores=(r"classifier\..*", r"embeddings\.mask_token", r"pooler\..*"),
 )
@@ -69,6 +70,7 @@ HUGGINGFACE_BACKBONE = replace(
     name="huggingface-backbone",
     rows=(*_V1, _OUTPUT_NORMS),
     head=None,
+    beside=(),
     needs=(_AN_OUTPUT_NORM,),
     forbids=(),
     ignores=(*HUGGINGFACE.ignores, r"(swin\.)?layernorm\..*"),
@@ -77,6 +79,7 @@ HUGGINGFACE_BACKBONE = replace(
 HUGGINGFACE_V2 = replace(
     HUGGINGFACE,
     version=2,
+    beside=(),
     rows=(
         *_COMMON,
         Row(f"{_ATTENTION}.query.bias", f"{MSA}.q_bias"),

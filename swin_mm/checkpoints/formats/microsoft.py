@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from swin_mm.checkpoints.formats.layout import Layout, Row, same
 from swin_mm.checkpoints.formats.openmmlab import BLOCK, FFN, MERGING, MSA
-from swin_mm.checkpoints.formats.rules import CONCATENATED, IMAGE
+from swin_mm.checkpoints.formats.rules import CONCATENATED, IMAGE, TOKENS
 
 _BLOCK = "layers.{i}.blocks.{j}"
 _ATTENTION = f"{_BLOCK}.attn"
@@ -31,7 +31,7 @@ ATTENTION_V2 = (
 )
 FINAL_NORM = Row("norm.{t}", "norm{last}.{t}")
 _OUTPUT_NORMS = Row("norm{k}.{t}", "norm{k}.{t}")
-_POSITIONS = Row("absolute_pos_embed", "absolute_pos_embed")
+_POSITIONS = Row("absolute_pos_embed", "absolute_pos_embed", TOKENS)
 _IMAGE_OF_POSITIONS = replace(_POSITIONS, rule=IMAGE)
 
 
@@ -61,7 +61,7 @@ MICROSOFT = Layout(
     signature=SIGNATURE,
     head="head.{t}",
     forbids=(LAST_MERGING, "norm{k}.weight"),
-    ignores=(r"head\..*", r".*\.attn_mask", "mask_token"),
+    ignores=(r"(head|head_dense)\..*", r".*\.attn_mask", "mask_token"),
 )
 
 MICROSOFT_V2 = replace(
