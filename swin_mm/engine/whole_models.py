@@ -11,6 +11,7 @@ from mmengine.model import BaseTTAModel, is_model_wrapper
 from torch import Tensor, nn
 
 from swin_mm.checkpoints import CheckpointError, adapt_state_dict, detect
+from swin_mm.checkpoints.classifier import adapt_classifier
 from swin_mm.checkpoints.containers import unwrap
 from swin_mm.checkpoints.models import BACKBONE, prefix_of_model, without_module
 from swin_mm.registry import MODELS
@@ -59,16 +60,16 @@ def fit_to_model(checkpoint: MutableMapping[str, Any], model: nn.Module) -> tupl
         model: a detector or segmentor, wrapped or not.
 
     Returns:
-        The names of parameters that the file has nothing for, but for a backbone of ours.
+        The names of parameters that the file has nothing for.
 
     Raises:
-        CheckpointError: if the file holds nothing for the model.
+        CheckpointError: if the file holds nothing for the model, or another network's backbone.
     """
     model = _innermost(model)
     ours = tuple(MODELS.module_dict.values())
     tensors = checkpoint.get("state_dict")
     if isinstance(model, ours) and tensors:
-        return ()
+        return _fit_to_network(checkpoint, model)
     names = [name for name, _ in model.named_parameters()]
     backbone = getattr(model, "backbone", None)
     is_swin = isinstance(backbone, ours)
@@ -81,11 +82,11 @@ def fit_to_model(checkpoint: MutableMapping[str, Any], model: nn.Module) -> tupl
             f"holds {', '.join(list(tensors or checkpoint)[:3]) or 'nothing'}. Give a file of the "
             "config's model, or of its backbone"
         )
-    return tuple(
-        name
-        for name in names
-        if name not in tensors and not (is_swin and name.startswith(BACKBONE))
-    )
+    if not is_swin:
+        return tuple(name for name in names if name not in tensors)
+    beside = [name for name in names if not name.startswith(BACKBONE)]
+    missing = [name for name in beside if name not in tensors]
+    return (*missing, *(BACKBONE + name for name in _missing_in_backbone(tensors, backbone)))
 
 
 def parts_in(checkpoint: dict[str, Any]) -> set[str]:
@@ -111,6 +112,32 @@ def complaint(missing: tuple[str, ...]) -> str:
         "their first, random values. If it is a backbone alone, as ImageNet's weights are, train "
         "from it; else use the config that it was trained with"
     )
+
+
+def _fit_to_network(checkpoint: MutableMapping[str, Any], network: nn.Module) -> tuple[str, ...]:
+    """Do the same for a backbone or a classifier of ours that is the whole model."""
+    if not hasattr(network, "head"):
+        _, report = adapt_state_dict(checkpoint["state_dict"], network)
+    else:  # whose parts do not see names that have no prefix
+        tensors, report = adapt_classifier(checkpoint["state_dict"], network)
+        checkpoint["state_dict"] = tensors
+    return (*report.missing, *report.new)
+
+
+def _missing_in_backbone(tensors: Mapping[str, Tensor], backbone: nn.Module) -> tuple[str, ...]:
+    """Name the parameters of a Swin that a file of any layout has nothing for."""
+    under = {
+        name.removeprefix(BACKBONE): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(BACKBONE)
+    }
+    if not under:
+        return tuple(name for name, _ in backbone.named_parameters())
+    try:
+        _, report = adapt_state_dict(under, backbone)
+    except CheckpointError as error:
+        raise CheckpointError(f"under {BACKBONE!r}: {error}") from error
+    return (*report.missing, *report.new)
 
 
 def _under_backbone(tensors: Mapping[str, Tensor], model: nn.Module) -> Mapping[str, Tensor]:

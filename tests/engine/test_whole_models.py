@@ -8,8 +8,8 @@ from mmengine.model import BaseModel, BaseTTAModel
 from random_weights import randomise
 from torch import nn
 
-from swin_mm import SwinTransformer
-from swin_mm.checkpoints import CheckpointError, to_layout
+from swin_mm import SwinClassifier, SwinTransformer
+from swin_mm.checkpoints import CheckpointError, convert, to_layout
 from swin_mm.engine.whole_models import complaint, fit_to_model, parts_in, with_state_dict
 
 TINY = {"embed_dims": 4, "depths": (1, 1), "num_heads": (1, 1), "out_indices": (0, 1)}
@@ -191,3 +191,40 @@ def test_the_parts_of_a_file_are_told_from_a_backbone_alone():
     assert parts_in({"model": renamed(state, "detector.{}")}) == {"backbone", "neck", "head"}
     assert parts_in(drawn().backbone.state_dict()) == set()
     assert parts_in({"meta": {}}) == set()
+
+
+def test_a_backbone_that_the_file_leaves_random_is_missing():
+    state = drawn().state_dict()
+    heads = {name: tensor for name, tensor in state.items() if not name.startswith("backbone.")}
+    missing = fit_to_model({"state_dict": dict(heads)}, drawn())
+    assert set(missing) == {f"backbone.{name}" for name, _ in drawn().backbone.named_parameters()}
+    with pytest.raises(CheckpointError, match=r"under 'backbone.': no Swin found"):
+        fit_to_model({"state_dict": {**heads, "backbone.norm0.weight": torch.ones(4)}}, drawn())
+    del state["backbone.norm0.weight"]
+    assert fit_to_model({"state_dict": state}, drawn()) == ("backbone.norm0.weight",)
+
+
+def test_norms_that_a_layout_does_not_have_are_missing():
+    model = drawn()
+    state = {k: v for k, v in model.state_dict().items() if not k.startswith("backbone.")}
+    written = to_layout(model.backbone.state_dict(), "timm", allow_loss=True)
+    state |= renamed(written, "backbone.{}")
+    missing = fit_to_model({"state_dict": state}, drawn())
+    assert missing == ("backbone.norm0.weight", "backbone.norm0.bias")
+
+
+def test_another_networks_backbone_is_refused():
+    state = drawn().state_dict()
+    wide = SwinTransformer(**{**TINY, "embed_dims": 8}).state_dict()
+    with pytest.raises(CheckpointError, match=r"under 'backbone.': checkpoint has 8 channels"):
+        fit_to_model({"state_dict": {**state, **renamed(wide, "backbone.{}")}}, drawn())
+
+
+@pytest.mark.parametrize("layout", ["microsoft", "timm", "torchvision", "huggingface"])
+def test_a_classifier_of_ours_is_filled_from_any_layout(layout):
+    sizes = {name: value for name, value in TINY.items() if name != "out_indices"}
+    source, model = (randomise(SwinClassifier(**sizes, num_classes=3), seed) for seed in (1, 2))
+    checkpoint = with_state_dict(convert(source.state_dict(), layout).content)
+    assert fit_to_model(checkpoint, model) == ()
+    model.load_state_dict(checkpoint["state_dict"], strict=False)
+    assert_same(model, source)
