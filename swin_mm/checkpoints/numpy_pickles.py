@@ -9,12 +9,11 @@ imported: it stands for a function of ours that does what that name would have d
 from __future__ import annotations
 
 import io
-import os
 import pickle
 import struct
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -47,8 +46,6 @@ BINSTRING SHORT_BINSTRING SHORT_BINBYTES BINUNICODE SHORT_BINUNICODE BINUNICODE8
 EMPTY_TUPLE TUPLE1 TUPLE2 TUPLE3 TUPLE EMPTY_LIST APPEND APPENDS EMPTY_DICT GLOBAL STACK_GLOBAL
 """
 
-_RECONSTRUCT = "numpy.core.multiarray._reconstruct"
-
 
 def is_plain_pickle(start: bytes) -> bool:
     """Say whether a file's first 32 bytes or more begin a pickle that torch did not write."""
@@ -74,34 +71,6 @@ def read_numpy_pickle(
         if unsafe:
             return _with_tensors(pickle.load(file, encoding="latin1"), device)
         return _Machine(file, path.stat().st_size, torch.device(device)).load()
-
-
-def write_numpy_pickle(state: Mapping[str, Tensor], path: str | os.PathLike) -> None:
-    """Write tensors as detectron2's ``DetectionCheckpointer`` reads them.
-
-    ``matching_heuristics`` tells it to find the model's names by their endings, so that a backbone
-    without prefix loads into a whole detector.
-
-    Raises:
-        TypeError: if NumPy has no such numbers.
-    """
-    arrays = {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}
-    content = {"model": arrays, "__author__": "swin_mm", "matching_heuristics": True}
-    with Path(path).open("wb") as file:
-        _Writer(file, protocol=4).dump(content)
-
-
-class _Writer(pickle._Pickler):
-    """Names NumPy 1's function, which NumPy 2 still understands; old ones do not know the new."""
-
-    def save_global(self, obj: Any, name: str | None = None) -> None:
-        path = f"{obj.__module__}.{obj.__qualname__}"
-        if path.replace("_core", "core") == _RECONSTRUCT:
-            module, _, function = _RECONSTRUCT.rpartition(".")
-            self.write(pickle.GLOBAL + f"{module}\n{function}\n".encode())
-            self.memoize(obj)
-        else:
-            super().save_global(obj, name)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from swin_mm.checkpoints.errors import CheckpointError
-from swin_mm.checkpoints.numpy_pickles import write_numpy_pickle
+from swin_mm.checkpoints.numpy_pickle_writer import write_numpy_pickle
 
 
 def save_checkpoint(state: Mapping[str, Any], path: str | os.PathLike) -> None:
