@@ -103,7 +103,7 @@ def as_pair(value: int | Sequence[int], name: str, *, least: int = 1) -> tuple[i
     pair = tuple(value) if isinstance(value, Sequence) else (value, value)
     if len(pair) == 1:
         pair *= 2
-    if len(pair) != 2 or any(not isinstance(side, int) or side < least for side in pair):
+    if len(pair) != 2 or not all(is_whole(side, least) for side in pair):
         raise ValueError(
             f"{name} must be a whole number >= {least}, or (height, width), got {value!r}"
         )
@@ -139,3 +139,21 @@ def windows_by_stage(
             f"{len(value)}: {value!r}"
         )
     return [as_pair(window, f"{name} of a stage", least=least) for window in value]
+
+
+def is_whole(value: object, least: int) -> bool:
+    """Say whether a value is a whole number from ``least`` on; True and False are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def whole_numbers(value: Sequence[int], name: str) -> tuple[int, ...]:
+    """Read whole numbers from 1 on, one for each stage.
+
+    Raises:
+        ValueError: if they are not.
+    """
+    if not isinstance(value, Sequence) or not all(is_whole(number, 1) for number in value):
+        raise ValueError(
+            f"{name} must have a whole number >= 1 for each stage, as (2, 2, 6, 2), got {value!r}"
+        )
+    return tuple(value)

@@ -13,8 +13,15 @@ from mmengine.logging import print_log
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from swin_mm.backbones.arguments import as_pair
-from swin_mm.backbones.checks import check_choices, check_pictures, check_stages, check_strides
+from swin_mm.backbones.arguments import as_pair, whole_numbers
+from swin_mm.backbones.checks import (
+    check_choices,
+    check_pictures,
+    check_rates,
+    check_sizes,
+    check_stages,
+    check_strides,
+)
 from swin_mm.backbones.factories import activation_factory, norm_factory
 from swin_mm.backbones.initialisation import draw_weights, obey_init_cfg
 from swin_mm.backbones.pretrained import join_init_cfg
@@ -70,9 +77,13 @@ class SwinBody(BaseModule):
         super().__init__(init_cfg=join_init_cfg(init_cfg, pretrained, convert_weights))
         named = find_variant(variant or "tiny")
         embed_dims = named.embed_dims if embed_dims is None else embed_dims
-        depths = named.depths if depths is None else tuple(depths)
-        num_heads = named.num_heads if num_heads is None else tuple(num_heads)
+        depths = named.depths if depths is None else whole_numbers(depths, "depths")
+        num_heads = named.num_heads if num_heads is None else whole_numbers(num_heads, "num_heads")
         patch = as_pair(patch_size, "patch_size")
+        check_sizes(embed_dims=embed_dims, in_channels=in_channels, mlp_ratio=mlp_ratio)
+        check_rates(
+            drop_rate=drop_rate, attn_drop_rate=attn_drop_rate, drop_path_rate=drop_path_rate
+        )
         check_stages(embed_dims, depths=depths, num_heads=num_heads, out_indices=out_indices)
         check_strides(strides, patch=patch, num_stages=len(depths))
         check_choices(frozen_stages, num_stages=len(depths), small_maps=small_maps)

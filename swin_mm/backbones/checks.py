@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import get_args
 
 from torch import Tensor
 
+from swin_mm.backbones.arguments import is_whole
 from swin_mm.ops.windows import SmallMaps
 
 
@@ -87,3 +89,29 @@ def check_pictures(x: Tensor, in_channels: int) -> None:
         )
     if x.shape[2] < 1 or x.shape[3] < 1:
         raise ValueError(f"pictures must have at least 1 x 1 px, got shape {tuple(x.shape)}")
+
+
+def check_sizes(*, embed_dims: int, in_channels: int, mlp_ratio: float) -> None:
+    """Check the numbers of channels.
+
+    Raises:
+        ValueError: if one is none.
+    """
+    for name, value in (("embed_dims", embed_dims), ("in_channels", in_channels)):
+        if not is_whole(value, 1):
+            raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+    if not isinstance(mlp_ratio, Real) or int(mlp_ratio * embed_dims) < 1:
+        raise ValueError(
+            f"mlp_ratio must leave the FFN at least one channel, got {mlp_ratio!r} of {embed_dims}"
+        )
+
+
+def check_rates(**rates: float) -> None:
+    """Check that shares to drop are shares.
+
+    Raises:
+        ValueError: if one is below 0 or above 1.
+    """
+    for name, rate in rates.items():
+        if not isinstance(rate, Real) or not 0 <= rate <= 1:
+            raise ValueError(f"{name} must be from 0 to 1, got {rate!r}")

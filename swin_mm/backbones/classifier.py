@@ -10,7 +10,7 @@ from typing import Any, Literal
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from swin_mm.backbones.arguments import takes_arguments_of, understands_official_names
+from swin_mm.backbones.arguments import is_whole, takes_arguments_of, understands_official_names
 from swin_mm.backbones.initialisation import draw_weights, obey_init_cfg
 from swin_mm.backbones.swin import SwinTransformer
 from swin_mm.backbones.swin_v2 import SwinTransformerV2
@@ -66,9 +66,9 @@ class SwinClassifier(BaseModule):
         **shared: Any,
     ) -> None:
         super().__init__(init_cfg=init_cfg)
-        if version not in VERSIONS:
+        if not is_whole(version, 1) or version not in VERSIONS:
             raise ValueError(f"version must be 1 or 2, got {version!r}")
-        if not isinstance(num_classes, int) or num_classes < 1:
+        if not is_whole(num_classes, 1):
             raise ValueError(
                 f"num_classes must be a whole number >= 1, got {num_classes!r}; for feature maps "
                 f"without a head use swin_mm.{VERSIONS[version].__name__}"

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from swin_mm.checkpoints.errors import CheckpointError
 
-_BLOCK = re.compile(r"stages\.(\d+)\.blocks\.(\d+)\.")
+_BLOCK = re.compile(r"stages\.(\d{1,6})\.blocks\.(\d{1,6})\.")
+_MOST_STAGES = 64
 _TABLE = re.compile(r"stages\.(\d+)\.blocks\.0\.attn\.w_msa\.relative_position_bias_table")
 _SCALE = re.compile(r"stages\.(\d+)\.blocks\.0\.attn\.w_msa\.logit_scale")
 
@@ -62,7 +63,11 @@ class Anatomy:
 
 
 def anatomy_of(tensors: Mapping[str, Tensor]) -> Anatomy:
-    """Read the sizes off tensors that bear our names."""
+    """Read the sizes off tensors that bear our names.
+
+    Raises:
+        CheckpointError: if there are too many stages to be true.
+    """
     depths: dict[int, int] = {}
     heads: dict[int, int] = {}
     version = 1
@@ -74,6 +79,11 @@ def anatomy_of(tensors: Mapping[str, Tensor]) -> Anatomy:
             heads[int(found[1])] = tensor.shape[-1]
         if found := _SCALE.fullmatch(name):
             version, heads[int(found[1])] = 2, tensor.numel()
+    if max(depths, default=0) >= _MOST_STAGES:
+        raise CheckpointError(
+            f"a Swin must have fewer than {_MOST_STAGES} stages, the file's names speak of stage "
+            f"{max(depths)}. Is it damaged?"
+        )
     patches = tensors.get("patch_embed.projection.weight")
     return Anatomy(
         version=version,

@@ -84,7 +84,7 @@ def _layers(tensors: Mapping[str, Tensor]) -> dict[str, object]:
     if not any(f"{_FIRST}attn.w_msa.{name}" in tensors for name in ("qkv.bias", "q_bias")):
         arguments["qkv_bias"] = False
     ffn = tensors.get(f"{_FIRST}ffn.layers.0.0.weight")
-    if ffn is not None and ffn.dim() == 2 and ffn.shape[0] != 4 * ffn.shape[1]:
+    if ffn is not None and ffn.dim() == 2 and ffn.numel() and ffn.shape[0] != 4 * ffn.shape[1]:
         arguments["mlp_ratio"] = ffn.shape[0] / ffn.shape[1]
     return arguments
 

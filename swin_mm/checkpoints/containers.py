@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from swin_mm.checkpoints.errors import CheckpointError
@@ -48,7 +49,7 @@ def unwrap(checkpoint: Mapping) -> Unwrapped:
     """Take the tensors of a network out of a checkpoint.
 
     Raises:
-        CheckpointError: if it holds none.
+        CheckpointError: if it holds none, or one that is no plain array of numbers.
     """
     path, inside = [], checkpoint
     while len(path) < 4 and (name := _container_in(inside)) is not None:  # a file may be a ring
@@ -59,6 +60,12 @@ def unwrap(checkpoint: Mapping) -> Unwrapped:
         for key, value in inside.items()
         if isinstance(key, str) and isinstance(value, Tensor)
     }
+    for key, value in tensors.items():
+        if not _is_plain(value):
+            raise CheckpointError(
+                f"a checkpoint must hold plain tensors; {key} is {_kind(value)}. Save it as "
+                "tensor.detach().float().contiguous()"
+            )
     if not tensors:
         raise CheckpointError(
             "a checkpoint must hold named tensors, by themselves or under one of "
@@ -86,3 +93,25 @@ def _some_keys(mapping: Mapping) -> str:
     keys = [repr(key) for key in list(mapping)[:5]]
     more = f" and {len(mapping) - 5} more" if len(mapping) > 5 else ""
     return f"{', '.join(keys)}{more}" if keys else "nothing"
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether a tensor is an array in memory, of no more numbers than there are."""
+    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
+        return False
+    if tensor.dtype.itemsize < 2 and tensor.dtype.is_floating_point:  # float8 cannot be computed on
+        return False
+    return tensor.is_meta or tensor.numel() == 0 or 0 not in tensor.stride() or _is_small(tensor)
+
+
+def _is_small(tensor: Tensor) -> bool:
+    """Whether an expanded tensor, one number standing for many, may be written out."""
+    return tensor.numel() <= 1 << 20
+
+
+def _kind(tensor: Tensor) -> str:
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        return f"{tensor.layout}"
+    if tensor.is_quantized or tensor.dtype.itemsize < 2:
+        return f"{tensor.dtype}"
+    return f"one number expanded to {tuple(tensor.shape)}"

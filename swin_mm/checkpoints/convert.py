@@ -83,6 +83,8 @@ def convert(
     """
     if to not in TARGETS:
         raise CheckpointError(f"a layout to convert to must be one of {TARGETS}, got {to!r}")
+    if in_channels is not None and not (isinstance(in_channels, int) and in_channels > 0):
+        raise CheckpointError(f"pictures must have at least one channel, got {in_channels!r}")
     unwrapped = unwrap(checkpoint)
     found = detect(unwrapped.tensors, layout=layout, prefix=prefix)
     version = found.layout.version

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -72,6 +72,10 @@ def fit(
     Raises:
         CheckpointError: if shapes differ where no rule exists, naming the argument that decides.
     """
+    if resize_bias not in get_args(ResizeBias):
+        raise CheckpointError(
+            f"resize_bias must be one of {get_args(ResizeBias)}, got {resize_bias!r}"
+        )
     fitted, misfits = Fitted(), []
     fitted.resized += compare_coordinates(source, model)
     for name, wanted in target.items():
@@ -80,8 +84,8 @@ def fit(
         given = source.get(name)
         if given is None:
             fitted.absent.append(name)
-        elif not (given.is_floating_point() and given.layout is torch.strided):
-            misfits.append(f"{name} is {given.dtype}, {given.layout}")
+        elif not is_weight(given):
+            misfits.append(f"{name} is {'empty' if given.is_meta else given.dtype}")
         elif is_ready(name, source, target):
             fitted.tensors[name] = given
         elif (done := resize_to_fit(name, source, model, wanted, resize_bias)) is not None:
@@ -101,6 +105,11 @@ def fit(
         )
     fitted.left = [name for name in source if name not in target]
     return fitted
+
+
+def is_weight(tensor: Tensor) -> bool:
+    """Whether a tensor has numbers that a network computes with."""
+    return tensor.is_floating_point() and tensor.layout is torch.strided and not tensor.is_meta
 
 
 def is_ready(name: str, source: Mapping[str, Tensor], target: Mapping[str, Tensor]) -> bool:
@@ -135,6 +144,8 @@ def resize_to_fit(
     """
     given = source[name]
     if given.dim() != wanted.dim() and name != "absolute_pos_embed":
+        return None
+    if not is_weight(given) or given.numel() == 0:
         return None
     if name.endswith(TABLE) and given.shape[1] == wanted.shape[1]:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -24,7 +25,7 @@ Windows = Window | Sequence[Window]
 
 _SCALE = "logit_scale"
 _STAGE = re.compile(r"stages\.(\d+)\.")
-_MOST = 64  # tokens a side; the index has a number for each pair of tokens
+_MOST = 64  # tokens a side: the index has a number for each pair of tokens
 
 
 def windows_of(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Geometry | None]]:
@@ -90,6 +91,7 @@ def with_window(
     stages = {int(found[1]) for name in tensors if (found := _STAGE.match(name))}
     targets = _by_stage(window, stages)
     learned = _by_stage(pretrained, stages)
+    index = functools.cache(relative_position_index)  # one for all blocks of a window
     for owner, geometry in windows_of(tensors):
         stage = int(_STAGE.match(owner)[1])
         if geometry is None and window is None:
@@ -100,7 +102,7 @@ def with_window(
                 )
             continue
         target = targets.get(stage) or geometry.window
-        made[owner + INDEX] = relative_position_index(target)
+        made[owner + INDEX] = index(target)
         if owner + TABLE not in tensors:
             given = learned.get(stage, target) if geometry is None else geometry.pretrained
             made[owner + COORDINATES] = coordinates_of(Geometry(target, given))
@@ -116,6 +118,7 @@ def _by_stage(windows: Windows | None, stages: set[int]) -> dict[int, Window]:
     """Give each stage its window; none at all where none is given."""
     if windows is None:
         return {}
+    windows = (windows, windows) if isinstance(windows, int) else windows
     is_one = len(windows) == 2 and all(isinstance(side, int) for side in windows)
     listed = [windows] * len(stages) if is_one else list(windows)
     sides = [side for window in listed for side in window]

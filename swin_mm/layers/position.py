@@ -43,6 +43,7 @@ class PositionBias(nn.Module):
         self.window_size = window_size
         index = relative_position_index(window_size)
         self.register_buffer("relative_position_index", index, persistent=save_index)
+        self.register_load_state_dict_post_hook(_leave_meta)
 
     def bias(self) -> Tensor:
         """Return the bias of every pair, (nH, N, N)."""
@@ -192,3 +193,10 @@ def _keep_own_index(
     MMDetection saves the index, Microsoft's files carry it for another window, newer timm has none.
     """
     state_dict[prefix + "relative_position_index"] = module.relative_position_index
+
+
+def _leave_meta(module: PositionBias, _: object) -> None:
+    """Compute the buffers of a module built on the meta device, once it was assigned weights."""
+    if module.relative_position_index.is_meta and not next(module.parameters()).is_meta:
+        module.relative_position_index = torch.empty(0, device=next(module.parameters()).device)
+        module._compute_buffers()

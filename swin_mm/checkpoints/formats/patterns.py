@@ -85,7 +85,7 @@ def _compiled(
         if values is None:
             if field not in _NUMBERS:
                 raise ValueError(f"a field must be one of {_NUMBERS} or {[*_WORDS]}, got {field!r}")
-            values, terms[field] = r"\d+", _Term(int(times or 1), int(plus or 0))
+            values, terms[field] = r"\d{1,6}", _Term(int(times or 1), int(plus or 0))
         expression += re.escape(pattern[end : found.start()]) + f"(?P<{field}>{values})"
         end = found.end()
     expression += re.escape(pattern[end:])
