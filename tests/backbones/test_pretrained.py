@@ -101,7 +101,7 @@ def test_init_cfg_overrules_the_layout(tmp_path):
     written["layers.1.downsample.reduction.weight"] = torch.ones(32, 64)  # of no known family
     torch.save(written, tmp_path / "odd.pth")
     cfg = {"type": "Pretrained", "checkpoint": str(tmp_path / "odd.pth")}
-    with pytest.raises(CheckpointError, match="no Swin found"):
+    with pytest.raises(CheckpointError, match="names of one layout"):
         SwinTransformer(**NARROW, init_cfg=cfg).init_weights()
     model = SwinTransformer(**NARROW, init_cfg={**cfg, "layout": "microsoft-dense"})
     model.init_weights()
