@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from swin_mm.layers.position import PositionBias, RelativePositionBias
-from swin_mm.ops.attention import window_attention
+from swin_mm.ops.attention import attend_in_parts
 from swin_mm.ops.mask_cache import MASKS
 from swin_mm.ops.masks import Region, regions, window_masks
 from swin_mm.ops.windows import SmallMaps, WindowPlan, cut_windows, join_windows
@@ -60,9 +60,13 @@ class WindowAttention(RelativePositionBias):
             bias: what :meth:`bias` returns, (nH, N, N); made once for all windows of a map.
             mask: True where attention is allowed, (N, N) or one a window, (windows, 1, N, N).
         """
+        return self.attend(x, bias, [(x.shape[0], mask)])
+
+    def attend(self, x: Tensor, bias: Tensor, masks: Sequence[tuple[int, Tensor | None]]) -> Tensor:
+        """Attend within windows of several masks; see :func:`attend_in_parts`."""
         q, k, v = self.qkv(x).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
         dropout = self.attn_drop.p if self.attn_drop.training else 0.0
-        x = window_attention(q, k, v, bias=bias, mask=mask, scale=self.scale, dropout=dropout)
+        x = attend_in_parts(q, k, v, bias=bias, masks=masks, scale=self.scale, dropout=dropout)
         return self.proj_drop(self.proj(x.transpose(1, 2).flatten(2)))
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from swin_mm.layers.position import ContinuousPositionBias
-from swin_mm.ops.attention import scaled_cosines, window_attention
+from swin_mm.ops.attention import attend_in_parts, scaled_cosines
 
 
 class CosineWindowAttention(ContinuousPositionBias):
@@ -70,6 +71,10 @@ class CosineWindowAttention(ContinuousPositionBias):
             bias: what :meth:`bias` returns, (nH, N, N); made once for all windows of a map.
             mask: True where attention is allowed, (N, N) or one a window, (windows, 1, N, N).
         """
+        return self.attend(x, bias, [(x.shape[0], mask)])
+
+    def attend(self, x: Tensor, bias: Tensor, masks: Sequence[tuple[int, Tensor | None]]) -> Tensor:
+        """Attend within windows of several masks; see :func:`attend_in_parts`."""
         qkv_bias = None
         if self.q_bias is not None:
             qkv_bias = torch.cat([self.q_bias, torch.zeros_like(self.q_bias), self.v_bias])
@@ -77,5 +82,5 @@ class CosineWindowAttention(ContinuousPositionBias):
         q, k, v = qkv.unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
         q, k = scaled_cosines(q, k, self.logit_scale)
         dropout = self.attn_drop.p if self.attn_drop.training else 0.0
-        x = window_attention(q, k, v, bias=bias, mask=mask, scale=1.0, dropout=dropout)
+        x = attend_in_parts(q, k, v, bias=bias, masks=masks, scale=1.0, dropout=dropout)
         return self.proj_drop(self.proj(x.transpose(1, 2).flatten(2)))

@@ -21,12 +21,21 @@ class DropPath(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Drop pictures of (B, ...); in evaluation, or at rate 0, the input itself."""
-        if not self.training or self.rate == 0.0:
+        factors = self.factors(x.shape[0], x.device)
+        if factors is None:
             return x
+        return x * factors.to(x.dtype).view(-1, *[1] * (x.dim() - 1))
+
+    def factors(self, batch: int, device: torch.device) -> Tensor | None:
+        """Draw what each picture's branch is multiplied with, (B,); None where nothing is dropped.
+
+        In float32: half-precision random numbers are too coarse for small rates.
+        """
+        if not self.training or self.rate == 0.0:
+            return None
         keep = 1.0 - self.rate
-        # Drawn in float32: half-precision random numbers are too coarse for small rates.
-        drawn = torch.rand(x.shape[0], *[1] * (x.dim() - 1), device=x.device)
-        return x * (drawn < keep).to(x.dtype).div(keep) if keep else torch.zeros_like(x)
+        kept = (torch.rand(batch, device=device) < keep).float()
+        return kept / keep if keep else kept
 
     def extra_repr(self) -> str:
         """Show the rate."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import torch
@@ -13,6 +14,7 @@ from swin_mm.ops.attention.sdpa import sdpa_attention
 
 __all__ = [
     "Backend",
+    "attend_in_parts",
     "choose_backend",
     "reference_attention",
     "scaled_cosines",
@@ -72,3 +74,41 @@ def window_attention(
     attend = sdpa_attention if backend == "sdpa" else reference_attention
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     return attend(q, k, v, bias=bias, mask=mask, scale=scale, dropout=dropout)
+
+
+def attend_in_parts(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    bias: Tensor | None,
+    masks: Sequence[tuple[int, Tensor | None]],
+    scale: float,
+    dropout: float,
+) -> Tensor:
+    """Let windows attend that do not all have the same mask, without one mask for each.
+
+    Args:
+        q: queries, (windows, nH, N, d); k and v alike.
+        k: keys.
+        v: values.
+        bias: added to all scores, (nH, N, N).
+        masks: how many windows, in their order, have which mask, as for
+            :func:`window_attention`; ``None`` where everything is allowed.
+        scale: factor of the scores.
+        dropout: share of the attention weights to drop.
+
+    Returns:
+        (windows, nH, N, d).
+    """
+    if len(masks) == 1:
+        return window_attention(q, k, v, bias=bias, mask=masks[0][1], scale=scale, dropout=dropout)
+    sizes = [number for number, _ in masks]
+    parts = [
+        window_attention(*qkv, bias=bias, mask=mask, scale=scale, dropout=dropout)
+        for (_, mask), *qkv in zip(
+            masks, q.split(sizes), k.split(sizes), v.split(sizes), strict=True
+        )
+    ]
+    # Joined as the kernel lays them out, heads inside tokens, so that none is copied again.
+    return torch.cat([part.transpose(1, 2) for part in parts]).transpose(1, 2)

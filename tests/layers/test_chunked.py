@@ -1,0 +1,220 @@
+"""Chunks of windows give what the whole map gives, and what the reference path gives."""
+
+import copy
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from random_weights import randomise, worst_difference
+
+import swin_mm.layers.block
+import swin_mm.layers.chunked
+from swin_mm import SwinTransformer, SwinTransformerV2
+from swin_mm.ops.chunks import ChunkCache
+
+SIZES = {"embed_dims": 8, "depths": (2, 2), "num_heads": (1, 2), "strides": (4, 2)}
+SIZES |= {"out_indices": (0, 1), "drop_path_rate": 0.0}
+KINDS = [SwinTransformer, SwinTransformerV2]
+CHANGES = [
+    {},
+    {"window_size": 3},
+    {"window_size": (2, 5)},
+    {"small_maps": "still"},
+    {"mask_padding": True},
+    {"qkv_bias": False, "patch_norm": False},
+]
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    """Let maps of tests have several chunks, and several pictures share one."""
+    for place in ("swin_mm.ops.chunks", "swin_mm.layers.chunked"):
+        monkeypatch.setattr(f"{place}.TOKENS", 200)
+    monkeypatch.setattr("swin_mm.layers.chunked.CHUNKS", ChunkCache())
+
+
+@pytest.fixture
+def whole(monkeypatch):
+    """Return a function that runs something on whole maps alone."""
+
+    def run(function):
+        with monkeypatch.context() as patch:
+            patch.setattr(swin_mm.layers.block, "can_run_by_chunks", lambda *_: False)
+            return function()
+
+    return run
+
+
+def build(kind, **changes):
+    return randomise(kind(**{**SIZES, **changes}))
+
+
+def gradients(model, x):
+    generator = torch.Generator().manual_seed(3)
+    x = x.clone().requires_grad_()
+    maps = model(x)
+    model.zero_grad()
+    sum((m * torch.randn(m.shape, generator=generator).to(m.dtype)).sum() for m in maps).backward()
+    return {"x": x.grad, **{name: p.grad for name, p in model.named_parameters()}}
+
+
+def assert_alike(ours, theirs, bound=1e-9):
+    floor = 1e-3 * max(float(g.abs().max()) for g in theirs.values() if g is not None)
+    assert ours.keys() == theirs.keys()
+    for name, gradient in theirs.items():
+        assert (ours[name] is None) == (gradient is None), name
+        if gradient is not None:
+            worst = float((ours[name] - gradient).abs().max())
+            assert worst <= bound * max(float(gradient.abs().max()), floor), name
+
+
+@pytest.mark.parametrize("size", [(1, 1), (31, 33), (56, 224), (90, 130)])
+@pytest.mark.parametrize("changes", CHANGES, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_maps_are_those_of_the_whole(kind, changes, size, whole):
+    model, x = build(kind, **changes).eval(), torch.randn(3, 3, *size)
+    with torch.no_grad():
+        assert max(map(worst_difference, model(x), whole(lambda: model(x)))) < 1e-5
+
+
+@pytest.mark.parametrize("size", [(1, 1), (31, 33), (56, 130)])
+@pytest.mark.parametrize("changes", CHANGES, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_recomputed_gradients_are_those_of_the_whole(kind, changes, size, whole):
+    """In float64, where sums in another order are no excuse."""
+    model = build(kind, with_cp=True, **changes).double()
+    x = torch.randn(3, 3, *size).double()
+    assert_alike(gradients(model, x), whole(lambda: gradients(model, x)))
+
+
+def test_the_comparison_sees_a_gradient_that_is_left_out(whole, monkeypatch):
+    model = build(SwinTransformer, with_cp=True).double()
+    x = torch.randn(1, 3, 56, 130).double()
+    monkeypatch.setattr(swin_mm.layers.chunked, "_take_zeroed", lambda s, c: 0 * s[c.tokens].view(
+        len(c.images), -1, s.shape[-1]))  # fmt: skip
+    with pytest.raises(AssertionError):
+        assert_alike(gradients(model, x), whole(lambda: gradients(model, x)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stochastic_depth_drops_the_same_pictures(kind, whole):
+    model = build(kind, with_cp=True, drop_path_rate=0.6).double().train()
+    x = torch.randn(8, 3, 40, 40).double()
+
+    def run():
+        torch.manual_seed(5)
+        return gradients(model, x)
+
+    assert_alike(run(), whole(run))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_frozen_parameters_get_no_gradient(kind):
+    model = build(kind, with_cp=True, frozen_stages=1)
+    model.stages[1].blocks[0].norm1.weight.requires_grad_(False)
+    found = gradients(model, torch.randn(1, 3, 60, 70))
+    assert found["stages.0.blocks.0.norm1.weight"] is None
+    assert found["stages.1.blocks.0.norm1.weight"] is None
+    assert found["stages.1.blocks.0.norm1.bias"].abs().sum() > 0
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("mode", ["autocast", "pure"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_precision_is_as_near_to_double_as_on_the_whole(kind, mode, dtype, whole):
+    if mode == "autocast" and dtype is torch.float16:
+        pytest.skip("autocast of the CPU is for bfloat16")
+    model, x = build(kind, with_cp=True), torch.randn(2, 3, 50, 70)
+    exact = copy.deepcopy(model).double()(x.double())
+    exact_gradients = gradients(copy.deepcopy(model).double(), x.double())
+    half = model if mode == "autocast" else copy.deepcopy(model).to(dtype)
+    x = x if mode == "autocast" else x.to(dtype)
+
+    def errors():
+        with torch.autocast("cpu", dtype, enabled=mode == "autocast"):
+            with torch.no_grad():
+                maps = [
+                    worst_difference(m.double(), e) for m, e in zip(half(x), exact, strict=True)
+                ]
+            found = gradients(half, x)
+        name = "stages.1.blocks.0.ffn.layers.1.weight"
+        return max(maps), worst_difference(found[name].double(), exact_gradients[name])
+
+    for ours, theirs in zip(errors(), whole(errors), strict=True):
+        assert ours < 1.5 * theirs + 1e-3
+
+
+def test_a_hook_sees_the_whole_map_and_changes_no_number():
+    model, x, seen = build(SwinTransformer).eval(), torch.randn(1, 3, 90, 130), []
+    with torch.no_grad():
+        before = model(x)
+        ffn = model.stages[0].blocks[1].ffn
+        handle = ffn.register_forward_hook(lambda _, given, out: seen.append(tuple(out.shape)))
+        after = model(x)
+        handle.remove()
+        model(x)
+    assert seen == [(1, 23, 33, 8)]
+    assert max(map(worst_difference, after, before)) < 1e-5
+
+
+def test_dropout_does_not_depend_on_chunks(whole):
+    model, x = (
+        build(SwinTransformer, drop_rate=0.3, attn_drop_rate=0.2).train(),
+        torch.randn(1, 3, 90, 90),
+    )
+
+    def run():
+        torch.manual_seed(1)
+        with torch.no_grad():
+            return model(x)
+
+    assert all(map(torch.equal, run(), whole(run)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_that_is_kept_survives_a_change_of_weights(kind, whole):
+    model, x = build(kind).eval(), torch.randn(1, 3, 60, 70)
+
+    def same():
+        with torch.no_grad():
+            return max(map(worst_difference, model(x), whole(lambda: model(x)))) < 1e-5
+
+    assert same()
+    randomise(model, seed=1)
+    assert same()
+    model.load_state_dict(randomise(kind(**SIZES), seed=2).state_dict())
+    assert same()
+    model.stages[0].blocks[0].ffn.layers[1] = torch.nn.Linear(32, 8)
+    assert same()
+    model.double()
+    x = x.double()
+    assert same()
+
+
+def test_training_follows_inference_mode():
+    model, x = build(SwinTransformer, with_cp=True), torch.randn(1, 3, 60, 70)
+    with torch.inference_mode():
+        model(x)
+    assert gradients(model, x)["stages.0.blocks.1.norm1.weight"].abs().sum() > 0
+
+
+def test_threads_through_one_network_equal_one_after_the_other():
+    model = build(SwinTransformer).eval()
+    pictures = [torch.randn(1, 3, 20 + 3 * i, 90 - 2 * i) for i in range(16)]
+
+    def run(x):
+        with torch.no_grad():
+            return model(x)[1]
+
+    alone = [run(x) for x in pictures]
+    with ThreadPoolExecutor(8) as pool:
+        assert all(map(torch.equal, pool.map(run, pictures), alone))
+
+
+def test_a_copy_that_autograd_may_not_differentiate_twice_says_so():
+    model = build(SwinTransformer, with_cp=True)
+    x = torch.randn(1, 3, 40, 40, requires_grad=True)
+    (first,) = torch.autograd.grad(model(x)[0].sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match=re.escape("once_differentiable")):
+        first.sum().backward()

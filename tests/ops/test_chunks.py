@@ -1,0 +1,85 @@
+import pytest
+import torch
+
+from swin_mm.ops import WindowPlan, cut_windows, regions
+from swin_mm.ops.chunks import TOKENS, ChunkCache, chunks_of
+
+PLANS = [
+    WindowPlan.of((h, w), window, shifted=shifted)
+    for h, w in ((1, 1), (7, 9), (14, 14), (30, 41), (3, 200))
+    for window in ((7, 7), (2, 5))
+    for shifted in (False, True)
+]
+
+
+def taken(x, chunks):
+    """Windows of all chunks, with zeros for padding, (n, N, C)."""
+    flat, found = x.reshape(-1, x.shape[-1]), []
+    for chunk in chunks:
+        rows = flat[chunk.tokens].clone()
+        if chunk.padding is not None:
+            rows[chunk.padding] = 0
+        found.append(rows.view(len(chunk.images), -1, x.shape[-1]))
+    return torch.cat(found)
+
+
+@pytest.mark.parametrize("images", [1, 3])
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+def test_chunks_hold_the_windows_of_the_plan_region_by_region(plan, images):
+    x = torch.randn(images, *plan.size, 2)
+    (mh, mw), whole = plan.window, plan.lay_out(x)
+    wanted = [
+        cut_windows(
+            whole[
+                :,
+                region.rows.start * mh : region.rows.stop * mh,
+                region.columns.start * mw : region.columns.stop * mw,
+            ],
+            plan.window,
+        )
+        for row in regions(plan)
+        for region in row
+    ]
+    assert torch.equal(taken(x, chunks_of(plan, images)), torch.cat(wanted))
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+def test_every_token_is_put_back_once(plan):
+    real = [
+        chunk.tokens if chunk.real is None else chunk.tokens[chunk.real]
+        for chunk in chunks_of(plan, 2)
+    ]
+    height, width = plan.size
+    assert torch.equal(torch.cat(real).sort().values, torch.arange(2 * height * width))
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+def test_regions_and_pictures_are_told_window_by_window(plan):
+    for chunk in chunks_of(plan, 2):
+        assert sum(number for number, _ in chunk.regions) == len(chunk.images)
+        first = chunk.tokens.view(len(chunk.images), -1).amax(dim=1)  # padding says 0
+        height, width = plan.size
+        assert torch.equal(chunk.images[first > 0], first[first > 0] // (height * width))
+
+
+def test_chunks_are_few_tokens_each_and_one_window_at_least():
+    plan = WindowPlan.of((60, 80), (7, 7), shifted=True)
+    sizes = [len(chunk.tokens) for chunk in chunks_of(plan, 1)]
+    assert max(sizes) <= TOKENS < sum(sizes)
+    (chunk,) = chunks_of(WindowPlan.of((90, 90), (90, 90)), 1)
+    assert len(chunk.images) == 1
+
+
+def test_the_bytes_of_kept_chunks_are_bounded():
+    cache = ChunkCache(limit=100_000)
+    for side in range(20, 60):
+        plan = WindowPlan.of((side, side), (7, 7), shifted=True)
+        cache.chunks(plan, 1, mask_padding=False)
+        assert cache.size <= 100_000
+    assert cache.size > 0
+
+
+def test_hidden_padding_has_regions_of_its_own():
+    plan = WindowPlan.of((10, 10), (7, 7))
+    (plain,), (hidden,) = (chunks_of(plan, 1, mask_padding=mask) for mask in (False, True))
+    assert len(plain.regions) < len(hidden.regions)
