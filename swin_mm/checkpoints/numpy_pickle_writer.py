@@ -22,7 +22,10 @@ def write_numpy_pickle(state: Mapping[str, Tensor], path: str | os.PathLike) -> 
     Raises:
         TypeError: if NumPy has no such numbers.
     """
-    arrays = {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}
+    arrays = {
+        name: tensor.detach().cpu().resolve_conj().resolve_neg().numpy()
+        for name, tensor in state.items()
+    }
     content = {"model": arrays, "__author__": "swin_mm", "matching_heuristics": True}
     with Path(path).open("wb") as file:
         _Writer(file, protocol=4).dump(content)

@@ -24,8 +24,9 @@ def save_checkpoint(state: Mapping[str, Any], path: str | os.PathLike) -> None:
     Raises:
         CheckpointError: if it cannot be written. What was at the path is still there then.
     """
-    path = Path(path).expanduser()
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    path = Path(path)
+    place = _place_of(path)
+    beside = place.with_name(f".{place.name}.{os.getpid()}.partial")
     write = {".safetensors": _write_safetensors, ".pkl": _write_pkl}.get(path.suffix, torch.save)
     try:
         beside.touch()  # with the user's own permissions, and an error of the system's own
@@ -34,14 +35,29 @@ def save_checkpoint(state: Mapping[str, Any], path: str | os.PathLike) -> None:
         beside.chmod(permissions)
         with beside.open("rb+") as file:
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(beside, place)
     except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
         raise CheckpointError(
             f"cannot write {path}: {error}. Its folder must exist, be writable and have room"
         ) from error
     finally:
         beside.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    _sync_folder(place.parent)
+
+
+def _place_of(path: Path) -> Path:
+    """Find the file that a path means, through links; what is there and no file stays."""
+    try:
+        place = path.expanduser().resolve()
+        taken = place.exists() and not place.is_file()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise CheckpointError(f"cannot write {path}: {error}. Give another path") from error
+    if taken:
+        kind = "a folder" if place.is_dir() else "a device or a pipe"
+        raise CheckpointError(
+            f"a checkpoint is written to a file, {path} is {kind}. Give the path of a file"
+        )
+    return place
 
 
 def _write_safetensors(state: Mapping[str, Any], path: Path) -> None:
@@ -53,6 +69,7 @@ def _write_safetensors(state: Mapping[str, Any], path: Path) -> None:
             'Install it: pip install "swin_mm[safetensors]"'
         ) from error
     _check_tensors(state, "a safetensors")
+    _check_names(state)
     save_file(_apart(state), path, metadata={"format": "pt"})
 
 
@@ -60,7 +77,7 @@ def _apart(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Copy what shares memory or has strides: the format knows neither."""
     made, seen = {}, set()
     for key, value in state.items():
-        tensor = value.detach().contiguous()
+        tensor = value.detach().resolve_conj().resolve_neg().contiguous()
         memory = tensor.untyped_storage()
         if memory.data_ptr() in seen or memory.nbytes() != tensor.nbytes:
             tensor = tensor.clone()
@@ -86,6 +103,34 @@ def _check_tensors(state: Mapping[str, Any], kind: str) -> None:
             f"{kind} file holds tensors alone, this checkpoint also holds "
             f"{', '.join(others[:5])}. Save its state_dict, or to a .pth file"
         )
+    for key, tensor in state.items():
+        if what := _more_than_numbers(tensor):
+            raise CheckpointError(
+                f"{kind} file holds plain arrays of numbers alone, {key} is {what}. "
+                "Convert the tensor first, or save to a .pth file"
+            )
+
+
+def _more_than_numbers(tensor: torch.Tensor) -> str:
+    """Name what keeps a tensor from being a plain array, if anything does."""
+    if tensor.is_nested:
+        return "nested"
+    if tensor.layout is not torch.strided:
+        return f"sparse ({tensor.layout})"
+    if tensor.is_quantized:
+        return f"quantised ({tensor.dtype})"
+    return "on the device meta, without numbers" if tensor.is_meta else ""
+
+
+def _check_names(state: Mapping[str, Any]) -> None:
+    """Refuse what a header in JSON cannot name, or keeps for itself."""
+    for name in state:
+        written = name.encode(errors="replace").decode() if isinstance(name, str) else None
+        if written != name or name == "__metadata__":
+            raise CheckpointError(
+                "a safetensors file names its tensors in UTF-8, and keeps __metadata__ for "
+                f"itself; this checkpoint has a tensor {name!a}. Rename it, or save to a .pth file"
+            )
 
 
 def _sync_folder(folder: Path) -> None:

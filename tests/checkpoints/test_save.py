@@ -1,5 +1,6 @@
 import os
 import pickle
+import stat
 
 import numpy as np
 import pytest
@@ -129,3 +130,70 @@ def test_tensors_that_share_memory_or_have_strides_are_saved_apart(tmp_path):
     save_checkpoint(state, tmp_path / "a.safetensors")
     read = read_checkpoint(tmp_path / "a.safetensors")
     assert all(torch.equal(read[name], tensor) for name, tensor in state.items())
+
+
+@pytest.mark.parametrize("name", ["pipe", "to the pipe", "folder", ""])
+def test_what_is_there_and_no_file_stays(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    os.symlink("pipe", "to the pipe")
+    os.mkdir("folder")
+    before = sorted(os.listdir())
+    with pytest.raises(CheckpointError, match=r"is written to a file.* is a (folder|device)"):
+        save_checkpoint(STATE, name)
+    assert sorted(os.listdir()) == before and stat.S_ISFIFO(os.lstat("pipe").st_mode)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_followed_to_the_file_that_it_names(tmp_path, there):
+    (tmp_path / "far").mkdir()
+    if there:
+        (tmp_path / "far" / "real.pth").touch()
+    (tmp_path / "link.pth").symlink_to("far/real.pth")
+    save_checkpoint(STATE, tmp_path / "link.pth")
+    assert (tmp_path / "link.pth").is_symlink()
+    assert "a" in read_checkpoint(tmp_path / "far" / "real.pth")
+    assert os.listdir(tmp_path / "far") == ["real.pth"]
+
+
+@pytest.mark.parametrize("path", ["n" * 300, "~nobody-of-this-name/a.pth", "loop", "a\0b"])
+def test_a_path_that_cannot_be_is_one_error(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    os.symlink("loop", "loop")
+    with pytest.raises(CheckpointError, match="cannot write"):
+        save_checkpoint(STATE, path)
+
+
+@pytest.mark.parametrize("name", ["a.safetensors", "a.pkl"])
+@pytest.mark.parametrize(
+    ("kind", "tensor"),
+    [
+        ("sparse", lambda: torch.eye(3).to_sparse()),
+        ("sparse", lambda: torch.eye(3).to_sparse_csr()),
+        ("nested", lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])),
+        ("nested", lambda: torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged)),
+        ("quantised", lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)),
+        ("on the device meta", lambda: torch.ones(3, device="meta")),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_tensor_that_is_no_plain_array_is_one_error(tmp_path, name, kind, tensor):
+    with pytest.raises(CheckpointError, match=f"plain arrays of numbers alone, odd is {kind}"):
+        save_checkpoint({"odd": tensor()}, tmp_path / name)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["a.safetensors", "a.pkl"])
+def test_a_tensor_that_negates_another_is_written_as_it_reads(tmp_path, name):
+    negated = torch.view_as_complex(torch.ones(3, 2)).conj().imag
+    assert negated.is_neg()
+    save_checkpoint({"a": negated}, tmp_path / name)
+    read = read_checkpoint(tmp_path / name)
+    assert torch.equal(read.get("model", read)["a"], torch.full((3,), -1.0))
+
+
+@pytest.mark.parametrize("name", ["\ud800", "__metadata__", 3])
+def test_a_name_that_safetensors_cannot_keep_is_one_error(tmp_path, name):
+    with pytest.raises(CheckpointError, match="names its tensors in UTF-8, and keeps __metadata__"):
+        save_checkpoint({name: torch.ones(2)}, tmp_path / "a.safetensors")
+    assert os.listdir(tmp_path) == []
