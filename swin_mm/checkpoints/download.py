@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import sys
 from pathlib import Path
-from urllib.parse import unquote, urlparse
+from urllib.parse import ParseResult, unquote, urlparse
 
 import torch
 
@@ -18,6 +19,9 @@ _HASH = re.compile(r"-(?!20\d{6}\.)([0-9a-f]{8,64})\.[^.]+$")
 
 # MMSegmentation's publishing tool names a file by the hash of what it was made from.
 _HASH_OF_ANOTHER_FILE = ("/mmsegmentation/",)
+
+# File systems take 255 bytes; while a file is fetched its name is longer.
+_LONGEST_NAME = 200
 
 
 def is_url(source: str | os.PathLike) -> bool:
@@ -35,10 +39,7 @@ def download(url: str) -> Path:
     Raises:
         CheckpointError: if it cannot be fetched, or is not what its name says.
     """
-    address = urlparse(url)
-    name = Path(unquote(address.path)).name
-    if not name:
-        raise CheckpointError(f"the URL of a checkpoint must end in a file's name, got {url}")
+    address, name = _parts(url)
     folder = Path(torch.hub.get_dir()) / "checkpoints"
     origin = f"{address.netloc}{address.path.rpartition('/')[0]}"
     site = hashlib.sha256(origin.encode()).hexdigest()[:8]
@@ -63,8 +64,26 @@ def download(url: str) -> Path:
             f"elsewhere and put it at {path}"
         ) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a folder that is none has no files
+            partial.unlink()
     return path
+
+
+def _parts(url: str) -> tuple[ParseResult, str]:
+    """Take a URL apart, and find the name that its file gets here."""
+    try:
+        address = urlparse(url)
+    except ValueError as error:
+        raise CheckpointError(f"no URL: {url} ({error}). Check the address") from error
+    name = Path(unquote(address.path)).name
+    if name in ("", "..") or not name.isprintable():
+        raise CheckpointError(f"the URL of a checkpoint must end in a file's name, got {url}")
+    if len(name.encode()) > _LONGEST_NAME:
+        raise CheckpointError(
+            f"a file's name may have {_LONGEST_NAME} bytes here, that of {url} has "
+            f"{len(name.encode())}. Fetch it yourself and give the path"
+        )
+    return address, name
 
 
 def check_hash(path: Path, url: str) -> None:

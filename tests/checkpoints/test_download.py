@@ -138,3 +138,24 @@ def test_an_encoded_path_never_leaves_the_cache(tmp_path, monkeypatch):
     path = download("https://host.example/a%2F..%2F..%2F..%2Fsecret.pth")
     assert path.parents[1] == tmp_path / "hub/checkpoints" and path.name == "secret.pth"
     assert path.read_bytes() == b"fetched"
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://[::1/a.pth", "no URL"),
+        ("http://127.0.0.1:9/a%00.pth", "must end in a file's name"),
+        ("http://127.0.0.1:9/a/..", "must end in a file's name"),
+        (f"http://127.0.0.1:9/{'n' * 300}.pth", "may have 200 bytes"),
+    ],
+)
+def test_a_url_that_names_no_file_here_is_one_error(url, said):
+    with pytest.raises(CheckpointError, match=said):
+        read_checkpoint(url)
+
+
+def test_a_cache_that_cannot_be_is_one_error(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("torch.hub.get_dir", lambda: str(tmp_path / "file"))
+    with pytest.raises(CheckpointError, match="cannot fetch"):
+        download("http://127.0.0.1:9/a.pth")
