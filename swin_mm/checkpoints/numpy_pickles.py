@@ -21,6 +21,8 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
+from swin_mm.checkpoints.pickle_survey import survey
+
 # NumPy's name of a number: its kind and its size in bytes.
 _DTYPES = {
     "b1": torch.bool,
@@ -178,9 +180,7 @@ class _Machine(pickle._Unpickler):
         if not isinstance(self.stack[-1], dict):
             raise pickle.UnpicklingError("only dictionaries have items")
         for key, value in zip(items[::2], items[1::2], strict=True):
-            if type(key) not in (str, int, float, bool):  # hashing deep tuples may end the process
-                raise pickle.UnpicklingError(f"a key must be a name, not {type(key).__name__}")
-            self.stack[-1][key] = value
+            self.stack[-1][_key(key)] = value
 
     dispatch = _Instructions(
         {
@@ -204,15 +204,26 @@ def _refuse_call(*_: Any) -> None:
 
 
 def _ordered(items: list[Any] | tuple[()] = ()) -> OrderedDict:
-    return OrderedDict((str(key), value) for key, value in items)
+    return OrderedDict((str(_key(key)), value) for key, value in items)
+
+
+def _key(key: Any) -> str | int | float | bool:
+    """Let plain keys pass: to hash or print tuples of tuples may end the process, or never end."""
+    if type(key) not in (str, int, float, bool):
+        raise pickle.UnpicklingError(f"a key must be a name, not {type(key).__name__}")
+    return key
 
 
 def _encode(text: str, encoding: str) -> bytearray:
     """Give bytes back that protocol 2 keeps as text."""
-    return bytearray(text.encode({"latin1": "latin1"}[encoding]))
+    if type(text) is not str or type(encoding) is not str or encoding != "latin1":
+        raise pickle.UnpicklingError("only text in latin1 is taken for bytes")
+    return bytearray(text.encode("latin1"))
 
 
 def _dtype(name: str, *_: Any) -> _Dtype:
+    if type(name) is not str:
+        raise pickle.UnpicklingError(f"a dtype must have a name, not {type(name).__name__}")
     if name not in _DTYPES:
         raise pickle.UnpicklingError(f"Unsupported global: GLOBAL numpy.dtype({name!r})")
     return _Dtype(name)
@@ -228,7 +239,9 @@ def _parameter(data: Tensor, *_: Any) -> Tensor:
 
 def _storage(raw: bytearray | bytes | str) -> Any:
     """Read what torch writes for the storage of one tensor, a legacy file of its own."""
-    storage = torch.load(io.BytesIO(_bytes(raw)), weights_only=True)
+    file = io.BytesIO(_bytes(raw))
+    survey(file)
+    storage = torch.load(file, weights_only=True)
     if isinstance(raw, bytearray):
         raw.clear()  # the machine remembers it to the end: that would be the whole file once more
     return storage
@@ -239,8 +252,8 @@ def _tensor(
 ) -> Tensor:
     """Make a tensor of an array's memory."""
     kind = _DTYPES[dtype.name]
-    if not all(type(side) is int and side >= 0 for side in shape):
-        raise ValueError(f"no array has the shape {shape}")
+    if type(shape) is not tuple or not all(type(side) is int and side >= 0 for side in shape):
+        raise ValueError("the sides of an array must be whole numbers, from 0 on")
     raw = raw if isinstance(raw, bytearray) else bytearray(_bytes(raw))
     flat = torch.frombuffer(raw, dtype=torch.uint8) if raw else torch.empty(0, dtype=torch.uint8)
     if dtype.swapped:
@@ -252,6 +265,8 @@ def _tensor(
 
 
 def _bytes(raw: bytearray | bytes | str) -> bytes | bytearray:
+    if not isinstance(raw, str | bytes | bytearray):  # of a number, bytearray() makes so many
+        raise pickle.UnpicklingError(f"numbers lie in bytes, not in {type(raw).__name__}")
     return raw.encode("latin1") if isinstance(raw, str) else raw
 
 

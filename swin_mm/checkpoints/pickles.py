@@ -76,6 +76,14 @@ def admitted() -> Iterator[None]:
             yield
 
 
+def is_plain(path: str) -> bool:
+    """Say whether a pickle's name is one of tensors' or of what this module admits."""
+    return path.startswith("torch._utils._rebuild_") or path in (
+        *("collections.OrderedDict", "torch.Size", "torch.device", "_codecs.encode"),
+        *(name for _, name in _by_name()),
+    )
+
+
 def _by_name() -> list[tuple[Callable, str]]:
     """List what is admitted as torch wants it: the object, and the name it goes by."""
     table = dict.fromkeys(_DICTIONARIES, OrderedDict)
@@ -95,8 +103,10 @@ def _get_known_attribute(owner: object, name: str) -> object:
     if owner is Unread:
         return None
     path = owner.path if isinstance(owner, NamedOnly) else _path_of(owner)
-    if name not in _ATTRIBUTES.get(path, ()):
-        raise UnpicklingError(f"Unsupported global: GLOBAL getattr({path or owner!r}, {name!r})")
+    if type(name) is not str or name not in _ATTRIBUTES.get(path, ()):
+        owned = path or type(owner).__name__
+        wanted = repr(name) if type(name) is str else type(name).__name__
+        raise UnpicklingError(f"Unsupported global: GLOBAL getattr({owned}, {wanted})")
     return getattr(_find(path, Unread), name, None)
 
 

@@ -15,7 +15,8 @@ import torch
 from swin_mm.checkpoints.download import download, is_url
 from swin_mm.checkpoints.errors import CheckpointError
 from swin_mm.checkpoints.numpy_pickles import is_plain_pickle, read_numpy_pickle
-from swin_mm.checkpoints.pickles import admitted
+from swin_mm.checkpoints.pickle_survey import survey
+from swin_mm.checkpoints.pickles import admitted, is_plain
 
 MapLocation = str | torch.device | Mapping | Callable | None
 
@@ -41,7 +42,8 @@ def read_checkpoint(
     Raises:
         CheckpointError: if there is no such file, it is damaged, or it wants to run code.
     """
-    path = download(str(source)) if is_url(source) else _existing(Path(source).expanduser())
+    path = download(str(source)) if is_url(source) else _existing(source)
+    _check_device(map_location)
     start = _start_of(path)
     if start[8:9] == b"{" and int.from_bytes(start[:8], "little") < path.stat().st_size:
         content = _read_safetensors(path, map_location)
@@ -61,14 +63,38 @@ def read_checkpoint(
 def _read_torch(path: Path, map_location: MapLocation, unsafe: bool) -> Any:
     if unsafe:
         return torch.load(path, map_location=map_location, weights_only=False)
-    with admitted():
-        return torch.load(path, map_location=map_location, weights_only=True)
+    with path.open("rb") as file:
+        found = survey(file)
+    try:
+        if found.protocol > 3:  # of the later ones torch knows no instruction
+            raise pickle.UnpicklingError(f"its pickle has protocol {found.protocol}")
+        with admitted():
+            return torch.load(path, map_location=map_location, weights_only=True)
+    except pickle.UnpicklingError as error:
+        foreign = [name for name in found.called if not is_plain(name)]
+        if foreign and not _NAMED.search(str(error)):
+            raise pickle.UnpicklingError(f"Unsupported global: GLOBAL {foreign[0]}") from error
+        if found.protocol > 2:
+            raise CheckpointError(
+                f"of a .pth file pickle's protocol 2 is read, {path} has {found.protocol}. Save it "
+                "again without pickle_protocol, or, if you trust it, read it with unsafe=True"
+            ) from error
+        raise
+    except RuntimeError as error:
+        if "map_location=" in str(error):
+            raise CheckpointError(
+                f"the tensors in {path} were saved on a device that is not here. "
+                'Read them with map_location="cpu"'
+            ) from error
+        raise
 
 
 def _refusing(path: Path, read: Callable[[], Any]) -> Any:
     """Read a pickle; say of one that failed whether it wants to run code or is damaged."""
     try:
         return read()
+    except CheckpointError:
+        raise
     except pickle.UnpicklingError as error:
         named = _NAMED.search(str(error))
         if named and not _ends_within(path, named[1] or named[2]):
@@ -102,19 +128,51 @@ def _device(map_location: MapLocation) -> str | torch.device:
     return map_location if isinstance(map_location, str | torch.device) else "cpu"
 
 
-def _existing(path: Path) -> Path:
-    if path.is_file():
-        return path
-    if path.exists():
+def _check_device(map_location: MapLocation) -> None:
+    """Refuse a device that is not here; it is no fault of the file's."""
+    if not isinstance(map_location, str | torch.device):
+        return
+    try:
+        torch.empty(0, device=map_location)
+    except Exception as error:  # torch says it in as many ways as it has devices
         raise CheckpointError(
-            f"a checkpoint must be a file, {path} is a folder. Name the file in it"
-        )
-    neighbours = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+            f"map_location must be a device of this machine, {map_location} cannot be used: "
+            f"{_reason(error)}. Use 'cpu'"
+        ) from error
+
+
+def _existing(source: str | os.PathLike) -> Path:
+    """Find a file, or say what is there in its place; opening a pipe would wait for ever."""
+    path = Path(source)
+    try:
+        path = path.expanduser()
+        if path.is_file():
+            return path
+        _refuse_other_kinds(path)
+        neighbours = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+    except (OSError, RuntimeError) as error:  # a name too long, a home that nobody has
+        raise CheckpointError(f"{path} cannot be read: {_reason(error)}. Check the path") from error
     near = difflib.get_close_matches(path.name, neighbours, n=1)
     raise CheckpointError(
         f"no such checkpoint: {path} (from {Path.cwd()}). "
         + (f"Did you mean {path.parent / near[0]}?" if near else "Give an existing file or a URL")
     )
+
+
+def _refuse_other_kinds(path: Path) -> None:
+    if path.is_dir():
+        raise CheckpointError(
+            f"a checkpoint must be a file, {path} is a folder. Name the file in it"
+        )
+    if path.exists():
+        raise CheckpointError(
+            f"a checkpoint must be a file, {path} is a device or a pipe. Write it to a file first"
+        )
+    if path.is_symlink():
+        raise CheckpointError(
+            f"no such checkpoint: {path} is a link to {os.readlink(path)}, which leads to no file. "
+            "Give an existing file or a URL"
+        )
 
 
 def _start_of(path: Path) -> bytes:
@@ -146,8 +204,13 @@ def _ends_within(path: Path, name: str) -> bool:
 
 
 def _damaged(path: Path, error: Exception) -> str:
-    reason = str(error).strip().split("\n")[0] or type(error).__name__
     return (
         f"{path} ({path.stat().st_size} bytes) is damaged, incomplete or no PyTorch checkpoint: "
-        f"{reason}. Delete it and fetch or save it again"
+        f"{_reason(error)}. Delete it and fetch or save it again"
     )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error).strip().split("\n")[0].removesuffix(".") or type(error).__name__

@@ -76,6 +76,7 @@ def test_the_one_cycle_annealing_is_read(reread):
         Fetches(np.ndarray, "tofile"),
         Fetches(torch.Tensor, "__reduce__"),
         Fetches({}, "min"),
+        Fetches(HistoryBuffer, ("min",)),
     ],
 )
 def test_getattr_reaches_nothing_else(reread, attack):

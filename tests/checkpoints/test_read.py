@@ -1,10 +1,11 @@
 import io
+import os
 import pickle
 
 import pytest
 import torch
 
-from swin_mm.checkpoints import CheckpointError, read_checkpoint
+from swin_mm.checkpoints import CheckpointError, read_checkpoint, save_checkpoint
 
 STATE = {"state_dict": {"a": torch.arange(3.0)}, "meta": {"epoch": 3, "classes": ("a", "b")}}
 
@@ -127,3 +128,61 @@ def test_what_is_no_dictionary_is_refused(tmp_path):
     torch.save(torch.ones(3), tmp_path / "a.pth")
     with pytest.raises(CheckpointError, match=r"must hold a dictionary, .* holds a Tensor"):
         read_checkpoint(tmp_path / "a.pth")
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "legacy"])
+@pytest.mark.parametrize("protocol", [4, 5])
+def test_hostile_code_has_its_name_in_any_protocol(tmp_path, zipped, protocol):
+    how = {"pickle_protocol": protocol, "_use_new_zipfile_serialization": zipped}
+    torch.save({"a": torch.ones(2), "x": Hostile(tmp_path / "ran")}, tmp_path / "a.pth", **how)
+    with pytest.raises(CheckpointError, match=r"wants to call \S*open\. Nothing was run.*unsafe="):
+        read_checkpoint(tmp_path / "a.pth")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_hostile_code_has_its_name_in_protocol_0(tmp_path):
+    (tmp_path / "a.pkl").write_bytes(pickle.dumps({"a": Hostile(tmp_path / "ran")}, 0))
+    with pytest.raises(CheckpointError, match=r"wants to call \S*open\. Nothing was run"):
+        read_checkpoint(tmp_path / "a.pkl")
+
+
+def test_a_protocol_that_torch_does_not_read_is_no_damage(tmp_path):
+    torch.save(STATE, tmp_path / "a.pth", pickle_protocol=4)
+    with pytest.raises(CheckpointError, match=r"protocol 2 is read, .* has 4\. Save it again"):
+        read_checkpoint(tmp_path / "a.pth")
+
+
+@pytest.mark.parametrize("name", ["a.pth", "a.safetensors", "a.pkl"])
+@pytest.mark.parametrize("device", ["hpu:7", "no such device", torch.device("hpu")])
+def test_a_device_that_is_not_here_is_no_damage(tmp_path, name, device):
+    save_checkpoint(STATE["state_dict"], tmp_path / name)
+    with pytest.raises(CheckpointError, match=r"must be a device of this machine.*Use 'cpu'"):
+        read_checkpoint(tmp_path / name, map_location=device)
+
+
+def test_tensors_of_a_device_that_is_not_here_are_no_damage(tmp_path):
+    file = io.BytesIO()
+    torch.save(STATE, file, _use_new_zipfile_serialization=False)
+    (tmp_path / "a.pth").write_bytes(file.getvalue().replace(b"cpu", b"hpu"))
+    with pytest.raises(CheckpointError, match=r'that is not here.*map_location="cpu"'):
+        read_checkpoint(tmp_path / "a.pth", map_location=None)
+    assert torch.equal(read_checkpoint(tmp_path / "a.pth")["state_dict"]["a"], torch.arange(3.0))
+
+
+def test_a_pipe_is_not_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe.pth")
+    with pytest.raises(CheckpointError, match="is a device or a pipe"):
+        read_checkpoint(tmp_path / "pipe.pth")
+
+
+@pytest.mark.parametrize("target", ["gone.pth", "link.pth"])
+def test_a_link_that_leads_to_no_file_says_where_it_leads(tmp_path, target):
+    (tmp_path / "link.pth").symlink_to(target)
+    with pytest.raises(CheckpointError, match=f"is a link to {target}, which leads to no file"):
+        read_checkpoint(tmp_path / "link.pth")
+
+
+@pytest.mark.parametrize("path", ["n" * 300, "~nobody-of-this-name/a.pth", "a/" * 3000])
+def test_a_path_that_cannot_be_is_one_error(path):
+    with pytest.raises(CheckpointError, match=r"cannot be read: .*Check the path"):
+        read_checkpoint(path)
