@@ -49,7 +49,7 @@ def obey_init_cfg(network: BaseModule, load: Callable[..., LoadReport]) -> None:
         initialize(network, others)
     for cfg in pretrained:
         report = load(network, cfg["checkpoint"], **load_options(cfg))
-        is_odd = report.missing or report.surprises
+        is_odd = report.missing or report.surprises or report.assumed
         level = logging.WARNING if is_odd else logging.INFO
         print_log(f"{cfg['checkpoint']}: {report}", logger="current", level=level)
     if not pretrained:

@@ -31,9 +31,11 @@ class SwinTransformerV2(SwinBody):
             ``window_size`` is; 0 stands for that of ``window_size``. The authors' networks for
             larger windows, learned on windows of 12, have ``(12, 12, 12, 6)``.
         qkv_bias: whether queries and values have a bias; keys have none.
+        qk_scale: only ``None``, which configs of the first version say; a learned factor takes its
+            place.
 
-    All other arguments are those of :class:`swin_mm.SwinTransformer`, but for ``qk_scale``, which
-    the learned factor replaces. Variants, attributes and errors are the same too.
+    All other arguments are those of :class:`swin_mm.SwinTransformer`. Variants, attributes and
+    errors are the same too.
     """
 
     @understands_official_names
@@ -43,8 +45,15 @@ class SwinTransformerV2(SwinBody):
         *,
         window_size: WindowSize = 8,
         pretrained_window_sizes: WindowSize = 0,
+        qk_scale: None = None,
         **shared: Any,
     ) -> None:
+        if qk_scale is not None:
+            raise ValueError(
+                "SwinV2 scales its scores by logit_scale, which it learns; leave qk_scale out, got "
+                f"qk_scale={qk_scale!r}"
+            )
+
         def attentions(num_stages: int) -> list[AttentionFactory]:
             windows = windows_by_stage(window_size, num_stages)
             learned = windows_by_stage(

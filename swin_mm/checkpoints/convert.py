@@ -9,14 +9,17 @@ from typing import Any
 from torch import Tensor
 
 from swin_mm.checkpoints.containers import unwrap
+from swin_mm.checkpoints.coordinates import COORDINATES
 from swin_mm.checkpoints.detect import Found, detect, table_of
 from swin_mm.checkpoints.errors import CheckpointError
 from swin_mm.checkpoints.fit import ResizeBias
+from swin_mm.checkpoints.formats import Layout
 from swin_mm.checkpoints.formats.patterns import fill
 from swin_mm.checkpoints.heads import head_of
 from swin_mm.checkpoints.rename import to_our_names
+from swin_mm.checkpoints.report import said_sides
 from swin_mm.checkpoints.resize import adapt_in_channels
-from swin_mm.checkpoints.windows import Windows, windows_of, with_window
+from swin_mm.checkpoints.windows import Windows, by_stage, windows_of, with_window
 from swin_mm.checkpoints.write import losses, said_losses, to_layout
 
 _PATCHES = "patch_embed.projection.weight"
@@ -114,6 +117,7 @@ def convert(
         )
     if silent and window is not None and pretrained_window is None:
         notes.append("the file does not say its pretrained windows, taken as those that were given")
+    before = tensors
     tensors = with_window(
         tensors,
         window,
@@ -121,6 +125,8 @@ def convert(
         resize_bias=resize_bias,
         needed=to == "torchvision",
     )
+
+    notes += _said_windows(before, tensors, table, resize_bias)
 
     keeps_rest = name in _DETECTORS and found.layout.name in _DETECTORS and to != "detectron2"
     keeps_head = table.head is not None
@@ -158,6 +164,27 @@ def convert(
         lost=tuple(lost),
         notes=tuple(notes),
     )
+
+
+def _said_windows(
+    before: Mapping[str, Tensor], after: Mapping[str, Tensor], table: Layout, resize_bias: str
+) -> list[str]:
+    """Say how windows changed, and what a SwinV2's file will not say of them."""
+    old, new = (by_stage(tensors) for tensors in (before, after))
+    notes = []
+    if None not in (*old, *new) and old != new:
+        changed = f"window {said_sides(one.window for one in old)} -> "
+        changed += said_sides(one.window for one in new)
+        how = f", tables resized, {resize_bias}" if table.version == 1 else ""
+        notes.append(changed + how)
+    records = any(row.writes and row.our_names[0].endswith(COORDINATES) for row in table.rows)
+    if table.version == 2 and None not in new and not records:
+        notes.append(
+            f"files of {table.name} do not say a SwinV2's windows: build it with window "
+            f"{said_sides(one.window for one in new)}, pretrained on "
+            f"{said_sides(one.pretrained for one in new)}"
+        )
+    return notes
 
 
 def _with_channels(weight: Tensor | None, channels: int) -> Tensor:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from swin_mm.checkpoints.errors import CheckpointError
-from swin_mm.checkpoints.report import Resized, times
+from swin_mm.checkpoints.report import Resized, said_sides, times
 from swin_mm.ops.position import log_spaced_offsets
 
 COORDINATES = "relative_coords_table"
@@ -111,14 +111,18 @@ def assumed_windows(source: Mapping[str, Tensor], model: nn.Module) -> str:
     """
     if any(name.endswith(COORDINATES) for name in source):
         return ""
-    modules = [m for m in model.modules() if hasattr(m, "pretrained_window_size")]
-    windows = dict.fromkeys(times(m.window_size) for m in modules)
-    pretrained = dict.fromkeys(times(m.pretrained_window_size) for m in modules)
-    if not windows:
+    firsts = [
+        module
+        for name, module in model.named_modules()
+        if hasattr(module, "pretrained_window_size") and ".blocks.0." in name
+    ]
+    if not firsts:
         return ""
+    windows = said_sides(module.window_size for module in firsts)
+    pretrained = said_sides(module.pretrained_window_size for module in firsts)
     return (
-        f"the file does not say its windows, taken as {', '.join(windows)}, pretrained on "
-        f"{', '.join(pretrained)}"
+        f"the file does not say its windows, taken as {windows}, pretrained on {pretrained} "
+        "(published networks of window 16 at 256 px have 16, 16, 16, 8)"
     )
 
 

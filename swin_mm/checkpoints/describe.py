@@ -85,6 +85,9 @@ class Description:
             said["unknown"] = ", ".join(self.unknown[:4]) + more
         kind = "SwinTransformerV2" if anatomy.version == 2 else "SwinTransformer"
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.arguments().items())
+        if None in self.windows:
+            arguments += ", window_size=?" + (", pretrained_window_sizes=?" * (anatomy.version - 1))
+            said["note"] = "the file does not say its windows; its name or its config may"
         said["build with"] = f"swin_mm.{kind}({arguments})"
         return "\n".join(f"{name:<11} {value}" for name, value in said.items())
 

@@ -106,8 +106,10 @@ def table_of(name: str, version: int) -> Layout:
     tables = LAYOUTS[check_layout(name)]
     if version not in tables:
         others = [other for other, tables in LAYOUTS.items() if version in tables]
+        hint = ". MMPretrain's SwinV1 is openmmlab" if name == "mmpretrain" else ""
         raise CheckpointError(
-            f"the layout {name} has no SwinV{version}; those that have are {', '.join(others)}"
+            f"the layout {name} has no SwinV{version}; those that have are "
+            f"{', '.join(others)}{hint}"
         )
     return tables[version]
 

@@ -60,6 +60,19 @@ def windows_of(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Geometry | 
             yield owner, None if table is None else geometry_of(table)
 
 
+def by_stage(tensors: Mapping[str, Tensor]) -> list[Geometry | None]:
+    """Tell the windows of each stage, by its first block; see :func:`windows_of`."""
+    return [
+        geometry
+        for owner, geometry in sorted(windows_of(tensors), key=lambda pair: _number(pair[0]))
+        if ".blocks.0." in owner
+    ]
+
+
+def _number(owner: str) -> int:
+    return int(_STAGE.match(owner)[1])
+
+
 def with_window(
     tensors: Mapping[str, Tensor],
     window: Windows | None,
@@ -93,7 +106,7 @@ def with_window(
     learned = _by_stage(pretrained, stages)
     index = functools.cache(relative_position_index)  # one for all blocks of a window
     for owner, geometry in windows_of(tensors):
-        stage = int(_STAGE.match(owner)[1])
+        stage = _number(owner)
         if geometry is None and window is None:
             if needed:
                 raise CheckpointError(

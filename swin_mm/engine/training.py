@@ -33,7 +33,7 @@ from swin_mm.engine.resume import choose_resume
 from swin_mm.engine.runner import QuietRunner
 from swin_mm.engine.safe_loading import allow_safe_reading
 from swin_mm.engine.schedule import shorten
-from swin_mm.engine.weights import choose_weights, fetch_weights, ways_to_weights
+from swin_mm.engine.weights import choose_weights, fetch_weights
 
 
 def train(
@@ -121,8 +121,7 @@ def _run(cfg: Config, notes: Notes, *, weights: str | None, unsafe: bool) -> Non
     try:
         runner.train()
     except CheckpointError as error:
-        ways_out = "" if runner.must_fit else f"\n{ways_to_weights()}"
-        raise UsageError(f"{error}{ways_out}") from error
+        raise UsageError(str(error)) from error
     if notes.speaks:
         print(
             format_report(

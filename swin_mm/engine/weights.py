@@ -112,7 +112,8 @@ def _read(source: str, *, unsafe: bool) -> dict:
     try:
         return read_checkpoint(source, unsafe=unsafe)
     except CheckpointError as error:
-        raise UsageError(f"{error}\n{ways_to_weights()}") from error
+        advice = f"\n{ways_to_weights()}" if is_url(source) else ""
+        raise UsageError(f"{error}{advice}") from error
 
 
 def _is_file_or_url(source: str) -> bool:
@@ -140,6 +141,8 @@ def _drop_pretrained(cfg: Config) -> None:
 
 
 def _require_file(source: str) -> None:
+    if os.path.isdir(source):
+        raise UsageError(f"weights must be a file, {source} is a folder. Name the file in it")
     if "://" not in source and not os.path.isfile(source):
         raise UsageError(f"there is no weight file {source}\n{ways_to_weights()}")
 

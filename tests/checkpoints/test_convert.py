@@ -241,3 +241,25 @@ def test_pictures_without_channels_are_one_error(classifier, channels):
 
 def test_a_detector_is_not_told_that_it_is_no_classifier(detector):
     assert convert(detector, "openmmlab").notes == ()
+
+
+def test_a_change_of_windows_is_said(classifier):
+    (note,) = convert(classifier(), "microsoft", window=(5, 5)).notes
+    assert note == "window 3x3 -> 5x5, tables resized, bicubic"
+    assert convert(classifier(), "microsoft", window=(3, 3)).notes == ()
+
+
+def test_a_layout_that_does_not_record_windows_says_what_to_build(classifier):
+    told = convert(classifier(2), "torchvision", window=(3, 3)).content
+    changed, silent = convert(told, "timm", window=[(5, 5), (5, 5), (4, 4)]).notes
+    assert changed == "window 3x3 -> 5x5, 5x5, 4x4"
+    assert silent.startswith(
+        "files of timm do not say a SwinV2's windows: build it with window 5x5"
+    )
+    assert silent.endswith("4x4, pretrained on 3x3")
+    assert convert(told, "microsoft").notes == ()
+
+
+def test_mmpretrains_first_version_is_pointed_to(classifier):
+    with pytest.raises(CheckpointError, match="MMPretrain's SwinV1 is openmmlab"):
+        convert(classifier(), "mmpretrain")
