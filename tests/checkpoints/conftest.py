@@ -1,5 +1,6 @@
 """Tiny backbones with every parameter random, and files of them in Microsoft's layout."""
 
+import functools
 import re
 
 import pytest
@@ -16,26 +17,39 @@ MICROSOFT = (
 )
 
 
+def build_backbone(kind, *, seed=0, **changes):
+    """Build a backbone of 8 channels, every parameter random."""
+    arguments = {
+        "embed_dims": 8,
+        "depths": (2, 2, 4),
+        "num_heads": (1, 2, 4),
+        "strides": (4, 2, 2),
+        "out_indices": (0, 1, 2),
+        "window_size": 3,
+    }
+    model = kind(**{**arguments, **changes})
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in model.parameters():
+        parameter.data.normal_(std=0.3, generator=generator)
+    return model.eval()
+
+
 @pytest.fixture
 def build():
-    """Return a function that builds a backbone of 8 channels; its arguments change the model."""
+    """Return a function that builds a backbone; its arguments change the model."""
+    return functools.partial(build_backbone, swin_mm.SwinTransformer)
 
-    def build_backbone(*, seed=0, **changes):
-        arguments = {
-            "embed_dims": 8,
-            "depths": (2, 2, 4),
-            "num_heads": (1, 2, 4),
-            "strides": (4, 2, 2),
-            "out_indices": (0, 1, 2),
-            "window_size": 3,
-        }
-        model = swin_mm.SwinTransformer(**{**arguments, **changes})
-        generator = torch.Generator().manual_seed(seed)
-        for parameter in model.parameters():
-            parameter.data.normal_(std=0.3, generator=generator)
-        return model.eval()
 
-    return build_backbone
+@pytest.fixture
+def build_v2():
+    """Return a function that builds a SwinV2."""
+    return functools.partial(build_backbone, swin_mm.SwinTransformerV2)
+
+
+@pytest.fixture
+def build_either(build, build_v2):
+    """Return a function that builds a backbone of either version."""
+    return lambda version, **changes: (build, build_v2)[version - 1](**changes)
 
 
 @pytest.fixture
@@ -98,35 +112,3 @@ def same_tensors():
         )
 
     return differing
-
-
-@pytest.fixture
-def build_v2():
-    """Return a function that builds a SwinV2 of 8 channels, every parameter random."""
-
-    def build_backbone(*, seed=0, **changes):
-        arguments = {
-            "embed_dims": 8,
-            "depths": (2, 2, 4),
-            "num_heads": (1, 2, 4),
-            "strides": (4, 2, 2),
-            "out_indices": (0, 1, 2),
-            "window_size": 3,
-        }
-        model = swin_mm.SwinTransformerV2(**{**arguments, **changes})
-        generator = torch.Generator().manual_seed(seed)
-        for parameter in model.parameters():
-            parameter.data.normal_(std=0.3, generator=generator)
-        return model.eval()
-
-    return build_backbone
-
-
-@pytest.fixture
-def build_either(build, build_v2):
-    """Return a function that builds a backbone of either version."""
-
-    def build_backbone(version, **changes):
-        return (build if version == 1 else build_v2)(**changes)
-
-    return build_backbone
