@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from swin_mm.checkpoints.errors import CheckpointError
+from swin_mm.checkpoints.errors import CheckpointError, OtherNetworkError
 
 _BLOCK = re.compile(r"stages\.(\d{1,6})\.blocks\.(\d{1,6})\.")
 _MOST_STAGES = 64
@@ -98,14 +98,14 @@ def check_same_network(theirs: Anatomy, ours: Anatomy) -> None:
     """Refuse a file of another network; stages that the model does not build may be there.
 
     Raises:
-        CheckpointError: naming each size that differs.
+        OtherNetworkError: naming each size that differs.
     """
     if theirs.patch_dimensions == 5:
-        raise CheckpointError(
+        raise OtherNetworkError(
             "checkpoint is a Swin over video, its patches have 5 dimensions. Give one over pictures"
         )
     if theirs.version != ours.version:
-        raise CheckpointError(
+        raise OtherNetworkError(
             f"checkpoint is a {theirs.family}, the model a {ours.family}. Build "
             f"swin_mm.SwinTransformer{'V2' if theirs.version == 2 else ''}, or give another file"
         )
@@ -125,7 +125,7 @@ def check_same_network(theirs: Anatomy, ours: Anatomy) -> None:
     if not differences:
         return
     name = theirs.known_as
-    raise CheckpointError(
+    raise OtherNetworkError(
         f"checkpoint has {'; '.join(differences)}"
         + (f": is this {name}?" if name and name != ours.known_as else ".")
         + " Build the model with the embed_dims, depths and num_heads of the file"

@@ -62,7 +62,7 @@ def adapt_on_load(
         adapted, report = adapt_state_dict(under, module)
     except CheckpointError as error:
         where = f"under {prefix!r}: " if prefix else ""
-        raise CheckpointError(f"{where}{error}") from error
+        raise type(error)(f"{where}{error}") from error
     for name in under:
         del state_dict[prefix + name]
     state_dict.update((prefix + name, value) for name, value in adapted.items())

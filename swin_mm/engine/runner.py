@@ -14,6 +14,7 @@ from mmengine.runner import Runner
 from torch.optim import Optimizer
 
 from swin_mm.checkpoints import CheckpointError
+from swin_mm.checkpoints.errors import OtherNetworkError
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.notes import Notes
 
@@ -102,6 +103,8 @@ class QuietRunner(Runner):
         except CheckpointError as error:
             if filename in str(error):
                 raise
+            if self.must_fit and isinstance(error, OtherNetworkError):
+                raise UsageError(_misfit(filename, [str(error)], self.cfg.filename)) from error
             raise CheckpointError(f"{filename}: {error}") from error
         except RuntimeError as error:
             lines = str(error).splitlines()
@@ -169,7 +172,7 @@ def _numbers_of(schedulers: object) -> list[dict] | None:
 
 
 def _misfit(filename: str, misfits: list[str], config: str | None) -> str:
-    shown = [line[:200] for line in misfits[:3]]
+    shown = [line[:500] for line in misfits[:3]]
     name = os.path.basename(config or "CONFIG.py")
     return "\n  ".join(
         [

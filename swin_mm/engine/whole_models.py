@@ -136,7 +136,7 @@ def _missing_in_backbone(tensors: Mapping[str, Tensor], backbone: nn.Module) -> 
     try:
         _, report = adapt_state_dict(under, backbone)
     except CheckpointError as error:
-        raise CheckpointError(f"under {BACKBONE!r}: {error}") from error
+        raise type(error)(f"under {BACKBONE!r}: {error}") from error
     return (*report.missing, *report.new)
 
 

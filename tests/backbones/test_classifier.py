@@ -81,7 +81,6 @@ def test_stochastic_depth_and_channels_reach_the_backbone():
         ({"num_clases": 5}, r"SwinClassifier has no argument 'num_clases'; did you mean num_cl"),
         ({"out_indices": (0,)}, "SwinClassifier has no argument 'out_indices'"),
         ({"small_maps": "shift"}, "SwinClassifier has no argument 'small_maps'"),
-        ({"qk_scale": 1.0, "version": 2}, "qk_scale can be given with version=1 only, got v.*=2"),
         ({"pretrained_window_sizes": 6}, "pretrained_window_sizes can be .* version=2 only"),
     ],
     ids=str,
@@ -89,6 +88,11 @@ def test_stochastic_depth_and_channels_reach_the_backbone():
 def test_arguments_of_another_network_are_refused(arguments, message):
     with pytest.raises(TypeError, match=message):
         SwinClassifier(**arguments)
+
+
+def test_the_second_version_scales_by_what_it_learns():
+    with pytest.raises(ValueError, match="leave qk_scale out"):
+        SwinClassifier(version=2, qk_scale=1.0)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_a_checkpoint_of_another_model_is_an_error_that_names_the_right_config(
     words += ["--data-root", str(tiny_scenes), "--work-dir", str(tmp_path)]
     ended = call("test.py", *words)
     assert ended.code == 2
-    assert "size mismatch" in ended.err
+    assert "8 channels in stage 0, the model 96" in ended.err
     assert str(trained.config) in ended.err
 
 
