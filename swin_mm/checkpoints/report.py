@@ -129,9 +129,9 @@ def times(sides: Iterable[int]) -> str:
     return "x".join(map(str, sides))
 
 
-def said_sides(windows: Iterable[Iterable[int] | None]) -> str:
+def said_sides(windows: Iterable[Iterable[int]]) -> str:
     """Write the windows of all stages: 16x16, or 16x16, 16x16, 16x16, 8x8 where they differ."""
-    said = ["unknown" if window is None else times(window) for window in windows]
+    said = [times(window) for window in windows]
     return said[0] if len(set(said)) == 1 else ", ".join(said)
 
 

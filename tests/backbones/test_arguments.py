@@ -19,11 +19,11 @@ def test_the_official_repositories_names_are_understood_with_a_note():
         model = SwinTransformer(**NARROW, embed_dim=8)
     assert model.num_features[0] == 8
     with pytest.warns(FutureWarning, match="'in_chans'"):
-        assert SwinTransformer(
-            **NARROW, embed_dims=8, in_chans=4
-        ).patch_embed.projection.in_channels
+        model = SwinTransformer(**NARROW, embed_dims=8, in_chans=4)
+    assert model.patch_embed.projection.in_channels == 4
     with pytest.warns(FutureWarning, match="'ape'"):
-        assert SwinTransformer(**NARROW, embed_dims=8, ape=True).absolute_pos_embed is not None
+        model = SwinTransformer(**NARROW, embed_dims=8, ape=True)
+    assert model.absolute_pos_embed.shape == (1, 56 * 56, 8)
     with pytest.warns(FutureWarning, match="'use_checkpoint'"):
         model = SwinTransformer(**NARROW, embed_dims=8, use_checkpoint=True)
     assert model.stages[0].blocks[0].with_cp
