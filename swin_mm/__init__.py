@@ -16,7 +16,7 @@ from swin_mm.backbones import (
     count_flops,
 )
 from swin_mm.layers import RelativePositionBias
-from swin_mm.ops import WindowPlan
+from swin_mm.ops import WindowPlan, attention_report
 
 __version__ = "0.1.0"
 
@@ -28,5 +28,6 @@ __all__ = [
     "SwinTransformerV2",
     "WindowPlan",
     "__version__",
+    "attention_report",
     "count_flops",
 ]

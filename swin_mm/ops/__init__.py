@@ -1,6 +1,11 @@
 """Functions on tensors: windows, masks, position bias, attention. They import torch alone."""
 
-from swin_mm.ops.attention import scaled_cosines, window_attention
+from swin_mm.ops.attention import (
+    AttentionCase,
+    attention_report,
+    scaled_cosines,
+    window_attention,
+)
 from swin_mm.ops.masks import Region, regions, window_masks
 from swin_mm.ops.position import (
     log_spaced_offsets,
@@ -11,8 +16,10 @@ from swin_mm.ops.position import (
 from swin_mm.ops.windows import WindowPlan, cut_windows, join_windows
 
 __all__ = [
+    "AttentionCase",
     "Region",
     "WindowPlan",
+    "attention_report",
     "cut_windows",
     "join_windows",
     "log_spaced_offsets",

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
+from swin_mm.ops.attention.choice import AttentionCase, choose
 from swin_mm.ops.attention.cosine import scaled_cosines
 from swin_mm.ops.attention.reference import reference_attention
+from swin_mm.ops.attention.report import AttentionReport, attention_report
 from swin_mm.ops.attention.sdpa import sdpa_attention
 
 __all__ = [
+    "AttentionCase",
+    "AttentionReport",
     "Backend",
     "attend_in_parts",
+    "attention_report",
     "choose_backend",
     "reference_attention",
     "scaled_cosines",
@@ -24,17 +29,23 @@ __all__ = [
 
 Backend = Literal["auto", "reference", "sdpa"]
 
+BACKENDS: dict[str, Callable[..., Tensor]] = {
+    "reference": reference_attention,
+    "sdpa": sdpa_attention,
+}
 
-def choose_backend(q: Tensor, bias: Tensor | None) -> Literal["reference", "sdpa"]:
-    """Say which backend ``"auto"`` takes.
 
-    The fused kernel has no gradient for a bias: torch would fall back to a written-out form of its
-    own, without our float32 softmax. The meta device has no kernels, only shapes to count.
-    """
-    if q.device.type == "meta":
-        return "reference"
-    learns_bias = bias is not None and bias.requires_grad and torch.is_grad_enabled()
-    return "reference" if learns_bias else "sdpa"
+def choose_backend(
+    q: Tensor,
+    bias: Tensor | None,
+    *,
+    k: Tensor | None = None,
+    v: Tensor | None = None,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+) -> str:
+    """Say which backend ``"auto"`` takes for arguments of :func:`window_attention`."""
+    return choose(AttentionCase.of(q, bias, k=k, v=v, mask=mask, dropout=dropout))
 
 
 def window_attention(
@@ -68,12 +79,11 @@ def window_attention(
         ValueError: if the backend has another name.
     """
     if backend == "auto":
-        backend = choose_backend(q, bias)
-    if backend not in ("reference", "sdpa"):
+        backend = choose_backend(q, bias, k=k, v=v, mask=mask, dropout=dropout)
+    if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {get_args(Backend)}, got {backend!r}")
-    attend = sdpa_attention if backend == "sdpa" else reference_attention
     scale = q.shape[-1] ** -0.5 if scale is None else scale
-    return attend(q, k, v, bias=bias, mask=mask, scale=scale, dropout=dropout)
+    return BACKENDS[backend](q, k, v, bias=bias, mask=mask, scale=scale, dropout=dropout)
 
 
 def attend_in_parts(

@@ -1,0 +1,134 @@
+"""Which backend computes an attention, and why another does not.
+
+Each backend has a function that looks at a case and says what stands in its way. ``"auto"`` takes
+the first of :data:`AUTO` with nothing in its way; the report says what the others answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Name = Literal["sdpa", "reference"]
+Masks = Literal["none", "shared", "one a window"]
+
+
+@dataclass(frozen=True)
+class AttentionCase:
+    """What of an attention decides who may compute it.
+
+    Attributes:
+        device: type of the device, as ``"cuda"``.
+        dtype: of queries and keys.
+        tokens: of a window, N.
+        heads: number of heads, nH.
+        channels: of a head, d.
+        mask: whether windows have no mask, share one, or have one each.
+        bias_learns: whether the bias is due a gradient.
+        tokens_learn: whether queries, keys or values are.
+        dropout: whether attention weights are dropped.
+        compiled: whether torch's compiler is tracing.
+    """
+
+    device: str
+    dtype: torch.dtype
+    tokens: int
+    heads: int
+    channels: int
+    mask: Masks = "none"
+    bias_learns: bool = False
+    tokens_learn: bool = False
+    dropout: bool = False
+    compiled: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        q: Tensor,
+        bias: Tensor | None = None,
+        *,
+        k: Tensor | None = None,
+        v: Tensor | None = None,
+        mask: Tensor | None = None,
+        dropout: float = 0.0,
+    ) -> AttentionCase:
+        """Read a case off the arguments of :func:`swin_mm.ops.window_attention`."""
+        learning = torch.is_grad_enabled()
+        return cls(
+            device=q.device.type,
+            dtype=q.dtype,
+            tokens=q.shape[-2],
+            heads=q.shape[-3],
+            channels=q.shape[-1],
+            mask="none" if mask is None else "shared" if mask.dim() == 2 else "one a window",
+            bias_learns=learning and bias is not None and bias.requires_grad,
+            tokens_learn=learning and any(t is not None and t.requires_grad for t in (q, k, v)),
+            dropout=dropout > 0,
+            compiled=torch.compiler.is_compiling(),
+        )
+
+
+def choose(case: AttentionCase) -> Name:
+    """Say which backend ``"auto"`` takes."""
+    return next(name for name in AUTO if OBSTACLES[name](case) is None)
+
+
+def _nothing(case: AttentionCase) -> None:
+    """Written out in torch's own operators, attention runs anywhere."""
+
+
+def _for_sdpa(case: AttentionCase) -> str | None:
+    """Say where torch's kernel would not be a fused one, or not have all gradients.
+
+    Torch then falls back, in silence, to a written-out form of its own, without our float32
+    softmax.
+    """
+    if case.device == "meta":
+        return "the meta device has no kernels, only shapes to count"
+    if case.bias_learns and case.device != "cuda":
+        return f"torch's fused kernel on {case.device} has no gradient for a bias"
+    if case.bias_learns and case.compiled:
+        return "traced, it would make a gradient of the bias for every window"
+    if case.bias_learns and not case.tokens_learn:
+        return (
+            "with a gradient for the bias alone it reads memory that is not its own (torch#148476)"
+        )
+    return _for_sdpa_on_cuda(case) if case.device == "cuda" else None
+
+
+def _for_sdpa_on_cuda(case: AttentionCase) -> str | None:
+    """Say what torch's memory-efficient kernel, the one that takes a bias, does not."""
+    if case.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        return f"computes in float32, float16 and bfloat16, not {_name(case.dtype)}"
+    step = 16 // case.dtype.itemsize
+    if case.channels % step:
+        return (
+            f"wants heads of a multiple of {step} channels in {_name(case.dtype)}, "
+            f"got {case.channels}"
+        )
+    if case.dtype == torch.bfloat16 and not _has_bfloat16():
+        return "computes in bfloat16 on cards of compute capability 8.0 and later only"
+    return None
+
+
+def _has_bfloat16() -> bool:
+    """Whether the card is new enough, or none is there to ask."""
+    return not torch.cuda.is_available() or torch.cuda.get_device_capability() >= (8, 0)
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+OBSTACLES: dict[str, Callable[[AttentionCase], str | None]] = {
+    "sdpa": _for_sdpa,
+    "reference": _nothing,
+}
+"""What stands in each backend's way, in the order in which the report names them."""
+
+AUTO: tuple[Name, ...] = ("sdpa", "reference")
+"""What ``"auto"`` may take, the best first; the last takes anything."""

@@ -1,0 +1,92 @@
+import functools
+
+import pytest
+import torch
+from torch import nn
+
+import swin_mm
+from swin_mm.ops import attention
+from swin_mm.ops.attention import AttentionCase, attention_report
+from swin_mm.ops.attention.choice import OBSTACLES
+
+TINY = dict(embed_dims=8, depths=(2, 1), num_heads=(1, 2), strides=(4, 2), out_indices=(0, 1))
+SWINS = [
+    functools.partial(swin, window_size=2, **TINY)
+    for swin in (swin_mm.SwinTransformer, swin_mm.SwinTransformerV2)
+]
+
+
+def of(report):
+    return [(one.where, one.number, one.taken) for one in report.cases]
+
+
+@pytest.mark.parametrize("with_cp", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("swin", SWINS)
+def test_the_report_names_what_is_run(monkeypatch, swin, training, with_cp):
+    net, run = swin(with_cp=with_cp).train(training), set()
+    for name, attend in attention.BACKENDS.items():
+
+        def watched(*args, name=name, attend=attend, **rest):
+            run.add(name)
+            return attend(*args, **rest)
+
+        monkeypatch.setitem(attention.BACKENDS, name, watched)
+    with torch.set_grad_enabled(training):
+        outs = net(torch.rand(1, 3, 24, 24))
+    if training and with_cp:  # what was run so far was run without gradients
+        run.clear()
+        sum(out.sum() for out in outs).backward()
+    assert {one.taken for one in attention_report(net).cases} == run
+
+
+def test_alike_attentions_of_a_stage_stand_together():
+    net = SWINS[0]().eval()
+    assert of(attention_report(net)) == [
+        ("stages.0.blocks.0.attn.w_msa", 2, "sdpa"),
+        ("stages.1.blocks.0.attn.w_msa", 1, "sdpa"),
+    ]
+    first = attention_report(net).cases[0].case
+    assert (first.tokens, first.heads, first.channels, first.mask) == (4, 1, 8, "shared")
+
+
+def test_every_argument_changes_what_is_asked():
+    net = SWINS[0](attn_drop_rate=0.1).eval()
+    cases = [
+        attention_report(net, **given).cases[0].case
+        for given in (
+            dict(device="cuda:1"),
+            dict(dtype=torch.bfloat16),
+            dict(training=True),
+            dict(compiled=True),
+        )
+    ]
+    cuda, half, training, compiled = cases
+    assert cuda.device == "cuda"
+    assert half.dtype == torch.bfloat16
+    assert training.bias_learns and training.tokens_learn and training.dropout
+    assert compiled.compiled and compiled.mask == "one a window"
+    plain = attention_report(net).cases[0].case
+    assert plain == AttentionCase("cpu", torch.float32, 4, 1, 8, mask="shared")
+
+
+def test_cosines_are_float32_at_least():
+    net = SWINS[1]()
+    assert attention_report(net, dtype=torch.float16).cases[0].case.dtype == torch.float32
+
+
+def test_a_single_case_has_a_report_and_it_reads_well():
+    case = AttentionCase("cuda", torch.float16, 64, 3, 12, bias_learns=True, tokens_learn=True)
+    report = attention_report(case)
+    assert report.cases[0].obstacles.keys() == OBSTACLES.keys()
+    lines = str(report).splitlines()
+    assert lines[0] == "1 with windows of 64 tokens, 3 heads of 12 channels, float16 on cuda"
+    assert lines[1] == (
+        "  sdpa       cannot run: wants heads of a multiple of 8 channels in float16, got 12"
+    )
+    assert lines[2] == "  reference  taken"
+
+
+def test_a_module_without_window_attention_is_refused():
+    with pytest.raises(ValueError, match="got Linear without any; pass a backbone of swin_mm"):
+        attention_report(nn.Linear(2, 2))
