@@ -1,209 +1,143 @@
-"""Time and memory of the backbone beside MMDetection's, with the same weights and pictures.
+"""Time and memory of the backbone beside other Swins, with the same weights and pictures.
 
-python benchmarks/backbone.py --machine 'yours, in words' --out benchmarks/results/backbone.json
+python benchmarks/backbone.py --out benchmarks/results/backbone.json
+PYTHONPATH=. .peers/runtimes/bin/python benchmarks/backbone.py --out benchmarks/results/backbone_peers.json \
+    --peers timm torchvision huggingface openvino onnxruntime
 
-Networks take turns in every round, first one then the other; ratios are of medians. `floor` is the
-network's linear layers alone, run back to back on tensors of the shapes that they meet. Memory is
-the peak of resident memory above the built model, each figure from a process of its own (Linux).
-"""
+The first runs beside MMDetection's, in the main environment, the second beside everybody else's, in
+that of `make peers`. The file is written after each cell; run again with the same --out, cells that
+it holds are left as they are. Without --tasks, --precisions, --variants and --cases the whole plan
+runs, or the --parts of it that are named; with any of them, all combinations of what they name,
+Swin-T's inference and training in every precision at the three sizes where they name nothing.
+"""  # noqa: E501
 
 import argparse
-import contextlib
-import json
-import multiprocessing
-import platform
-import statistics
-import subprocess
+import shlex
+import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable
-from importlib.metadata import version
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
-
-import swin_mm
-
-CASES = {"800x1344 b1": (1, 800, 1344), "512x512 b2": (2, 512, 512), "224x224 b8": (8, 224, 224)}
-PRECISIONS = ("fp32", "bf16 autocast")
-TASKS = ("inference", "training", "training with_cp")
-
-
-def build(network: str, *, with_cp: bool = False) -> nn.Module:
-    """Build a Swin-T of ours or of MMDetection's."""
-    torch.manual_seed(0)
-    if network == "swin_mm":
-        return swin_mm.SwinTransformer(variant="tiny", with_cp=with_cp, drop_path_rate=0.0)
-    from mmdet.models.backbones.swin import SwinTransformer
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return SwinTransformer(with_cp=with_cp, drop_path_rate=0.0)
+from bench.cells import (
+    PARTS,
+    PEER_PARTS,
+    PEERS,
+    PRECISIONS,
+    TASKS,
+    VARIANTS,
+    Cell,
+    Part,
+    as_case,
+)
+from bench.entrants import Exports
+from bench.measure import DifferentOutputs, Settings, compile_from_scratch, measure_cell
+from bench.results import Results, this_run
 
 
-def pair(task: str) -> dict[str, nn.Module]:
-    """Build both with the same weights; MMDetection's never recomputes, which is faster."""
-    nets = {
-        "swin_mm": build("swin_mm", with_cp=task == "training with_cp"),
-        "mmdet": build("mmdet"),
+def case(words: str) -> str:
+    """Turn a mistyped case into argparse's error."""
+    try:
+        return as_case(words)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def parse(words: list[str]) -> argparse.Namespace:
+    """Read the command line."""
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
+    parser.add_argument("--out", type=Path, help="file of results, read first and added to")
+    parser.add_argument("--peers", nargs="+", default=["mmdet"], choices=PEERS)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, help="of the plan")
+    parser.add_argument("--tasks", nargs="+", choices=TASKS)
+    parser.add_argument("--precisions", nargs="+", choices=PRECISIONS)
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS)
+    parser.add_argument("--cases", nargs="+", type=case, help="height x width b pictures")
+    parser.add_argument("--rounds", type=int, default=3, help="at least")
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, help="more rounds until a cell took as long"
+    )
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--no-memory", action="store_true", help="times alone")
+    parser.add_argument("--again", action="store_true", help="also what the file holds already")
+    parser.add_argument("--list", action="store_true", help="print the cells and stop")
+    parser.add_argument("--machine", help="in words; its processor and cores otherwise")
+    args = parser.parse_args(words)
+    if args.rounds < 1 or args.threads < 1:
+        parser.error("--rounds and --threads must be at least 1")
+    return args
+
+
+def plan(args: argparse.Namespace) -> list[Cell]:
+    """List the cells that are asked for, each once."""
+    named = {
+        name: getattr(args, name)
+        for name in ("tasks", "precisions", "variants", "cases")
+        if getattr(args, name)
     }
-    nets["mmdet"].load_state_dict(nets["swin_mm"].state_dict())
-    for net in nets.values():
-        net.train(task != "inference")
-    return nets
+    if named:
+        return list(dict.fromkeys(Part(**named).cells(args.peers)))
+    cells: dict[Cell, None] = {}
+    for peer in args.peers:
+        parts = PARTS if peer == "mmdet" else PEER_PARTS
+        for name in args.parts or parts:
+            for part in parts.get(name, ()):
+                cells |= dict.fromkeys(part.cells([peer]))
+    return list(cells)
 
 
-def precision(name: str) -> contextlib.AbstractContextManager:
-    """Enter autocast where it is asked for."""
-    return torch.autocast("cpu", torch.bfloat16, enabled=name == "bf16 autocast")
+def tell(cell: Cell, found: dict, took: float) -> None:
+    """Print a line for a cell."""
+    figures = [f"{name} {value:.2f}" for name, value in found.items() if " / " in name]
+    if "seconds" in found:
+        figures.insert(0, f"{found['seconds']['swin_mm']['median']:.3f} s")
+    figures += [f"{name}: {why}" for name, why in found.get("why not", {}).items()]
+    print(f"{cell}: {', '.join(figures)} ({took:.0f} s)", flush=True)
 
 
-def step(net: nn.Module, x: Tensor, task: str, kind: str) -> None:
-    """Do what is timed once."""
-    with torch.set_grad_enabled(task != "inference"), precision(kind):
-        maps = list(net(x))
-    if task != "inference":
-        torch.autograd.backward(maps, [torch.ones_like(one) for one in maps])
-        for parameter in net.parameters():
-            parameter.grad = None
+def run(cells: Iterable[Cell], settings: Settings, results: Results) -> list[str]:
+    """Measure cell by cell; go on where outputs differ, and return what was said then."""
+    failures = []
+    for cell in cells:
+        start = time.perf_counter()
+        with tempfile.TemporaryDirectory() as fresh:
+            if cell.task == "inference compiled":
+                compile_from_scratch(fresh)
+            try:
+                found = measure_cell(cell, settings)
+            except DifferentOutputs as error:
+                failures.append(str(error))
+                print(f"FAILED {error}", flush=True)
+                continue
+        results.add(cell, found)
+        tell(cell, found, time.perf_counter() - start)
+    return failures
 
 
-def seconds(call: Callable[[], None]) -> float:
-    """Time a call."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
-def time_case(shape: tuple[int, int, int], task: str, kind: str, rounds: int) -> dict:
-    """Let both networks, and the floor for inference, take turns."""
-    nets, x = pair(task), torch.randn(shape[0], 3, *shape[1:])
-    calls = {name: lambda net=net: step(net, x, task, kind) for name, net in nets.items()}
-    if task == "inference":
-        calls["floor"] = floor(nets["swin_mm"], x, kind)
-    for call in calls.values():
-        call()
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    names = list(calls)
-    for turn in range(rounds):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            times[name].append(round(seconds(calls[name]), 4))
-    medians = {name: statistics.median(values) for name, values in times.items()}
-    found = {
-        "seconds": times,
-        "median": medians,
-        "mmdet / swin_mm": round(medians["mmdet"] / medians["swin_mm"], 2),
-    }
-    if "floor" in medians:
-        found["swin_mm / floor"] = round(medians["swin_mm"] / medians["floor"], 2)
-    return found
-
-
-def floor(net: nn.Module, x: Tensor, kind: str) -> Callable[[], None]:
-    """Make a call of all linear layers, the patch convolution as one, at the shapes they meet."""
-    met: list[tuple[nn.Module, Tensor]] = []
-
-    def note(layer: nn.Module, given: tuple[Tensor, ...], _: Tensor) -> None:
-        met.append((layer, torch.randn(given[0].shape)))
-
-    layers = [m for m in net.modules() if isinstance(m, nn.Linear | nn.Conv2d)]
-    handles = [layer.register_forward_hook(note) for layer in layers]
-    with torch.no_grad():
-        net(x)
-    for handle in handles:
-        handle.remove()
-
-    def call() -> None:
-        with torch.no_grad(), precision(kind):
-            for layer, given in met:
-                layer(given)
-
-    return call
-
-
-def resident() -> int:
-    """Bytes of this process's memory in use at its peak since the last reset."""
-    status = Path("/proc/self/status").read_text()
-    return 1024 * int(status.split("VmHWM:")[1].split()[0])
-
-
-def measure_memory(network: str, shape: tuple[int, int, int], task: str, kind: str, out) -> None:
-    """In a process of its own: send the peak above the built model, bytes."""
-    torch.set_num_threads(2)
-    net = build(network, with_cp=task == "training with_cp" and network == "swin_mm")
-    net.train(task != "inference")
-    x = torch.randn(shape[0], 3, *shape[1:])
-    step(net, torch.randn(1, 3, 64, 64), task, kind)
-    Path("/proc/self/clear_refs").write_text("5")
-    before = resident()
-    step(net, x, task, kind)
-    out.put(resident() - before)
-
-
-def memory(network: str, shape: tuple[int, int, int], task: str, kind: str) -> int:
-    """Measure in a process of its own, MB."""
-    context = multiprocessing.get_context("spawn")
-    out = context.Queue()
-    process = context.Process(target=measure_memory, args=(network, shape, task, kind, out))
-    process.start()
-    process.join()
-    if process.exitcode:
-        raise RuntimeError(f"measuring memory of {network}, {task}, {kind} failed")
-    return round(out.get() / 2**20)
-
-
-def main() -> None:
-    """Measure what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--machine", default="not said", help="the machine, in words")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--tasks", nargs="+", default=TASKS, choices=TASKS)
-    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
-    parser.add_argument("--precisions", nargs="+", default=PRECISIONS, choices=PRECISIONS)
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
-    torch.set_num_threads(2)
-    results: dict[str, dict] = {}
-    for task in args.tasks:
-        for kind in args.precisions:
-            for case in args.cases:
-                rounds = args.rounds if task == "inference" else max(args.rounds // 2, 2)
-                found = time_case(CASES[case], task, kind, rounds)
-                used = {
-                    name: memory(name, CASES[case], task, kind) for name in ("mmdet", "swin_mm")
-                }
-                found["peak MB"] = used
-                found["memory swin_mm / mmdet"] = round(used["swin_mm"] / used["mmdet"], 2)
-                results[f"{task}, {kind}, {case}"] = found
-                print(
-                    f"{task:<17} {kind:<14} {case:<12} mmdet / swin_mm "
-                    f"{found['mmdet / swin_mm']:.2f}, memory {found['memory swin_mm / mmdet']:.2f}"
-                    + (
-                        f", floor {found['swin_mm / floor']:.2f}"
-                        if "swin_mm / floor" in found
-                        else ""
-                    ),
-                    flush=True,
-                )
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    report = {
-        "what": "Swin-T backbone beside MMDetection's, medians of turns; memory above the model",
-        "command": f"python benchmarks/backbone.py --rounds {args.rounds}",
-        "commit": commit,
-        "machine": args.machine,
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "onedl-mmdetection": version("onedl-mmdetection"),
-        },
-        "results": results,
-    }
-    if args.out:
-        args.out.write_text(json.dumps(report, indent=1) + "\n")
+def main(words: list[str]) -> int:
+    """Measure what is asked for and the file does not hold."""
+    args = parse(words)
+    torch.set_num_threads(args.threads)
+    warnings.simplefilter("ignore")  # the peers' own
+    command = shlex.join(["python", "benchmarks/backbone.py", *words])
+    results = Results(args.out, this_run(command, args.machine, args.threads))
+    cells = [cell for cell in plan(args) if args.again or cell not in results]
+    if args.list:
+        print("\n".join(map(str, cells)))
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(
+            seconds=args.seconds,
+            least=args.rounds,
+            threads=args.threads,
+            exports=Exports(Path(folder)),
+            memory=not args.no_memory,
+        )
+        return 1 if run(cells, settings, results) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))
