@@ -7,6 +7,8 @@
 #
 # `current` stands by itself. `earlier` (timm 0.6, transformers 4) puts its own packages before
 # those of `current`, `mmpretrain` its own before both and before .venv, so torch is there once.
+# `runtimes` (OpenVINO, onnxruntime) stands before `current` and .venv: benchmarks/backbone.py
+# measures in it.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -47,6 +49,7 @@ run() { # an environment, a maker and its arguments
 environment current ''
 environment earlier '--no-deps' "$peers/current"
 environment mmpretrain '--no-deps --no-build-isolation' "$peers/earlier" "$peers/current" .venv
+environment runtimes '--no-deps' "$peers/current" .venv
 [[ ${1:-} == make ]] || exit 0
 
 into=(--into "${2:-tests/fixtures}")
