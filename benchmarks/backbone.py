@@ -33,7 +33,7 @@ from bench.cells import (
     as_case,
 )
 from bench.entrants import Exports
-from bench.measure import DifferentOutputs, Settings, compile_from_scratch, measure_cell
+from bench.measure import NotComparable, Settings, compile_from_scratch, measure_cell
 from bench.results import Results, this_run
 
 
@@ -99,7 +99,7 @@ def tell(cell: Cell, found: dict, took: float) -> None:
 
 
 def run(cells: Iterable[Cell], settings: Settings, results: Results) -> list[str]:
-    """Measure cell by cell; go on where outputs differ, and return what was said then."""
+    """Measure cell by cell; go on where one fails, and return what was said then."""
     failures = []
     for cell in cells:
         start = time.perf_counter()
@@ -108,7 +108,7 @@ def run(cells: Iterable[Cell], settings: Settings, results: Results) -> list[str
                 compile_from_scratch(fresh)
             try:
                 found = measure_cell(cell, settings)
-            except DifferentOutputs as error:
+            except NotComparable as error:
                 failures.append(str(error))
                 print(f"FAILED {error}", flush=True)
                 continue

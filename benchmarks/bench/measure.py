@@ -32,8 +32,8 @@ AGREES = 224
 FLOOR = "floor"
 
 
-class DifferentOutputs(Exception):
-    """Two networks that should compute the same do not."""
+class NotComparable(Exception):
+    """A network that should compute the same does not, or cannot be built."""
 
 
 @dataclass
@@ -115,13 +115,11 @@ def _enter_all(
     found: dict = {"worst difference": {}}
     ours: list[Tensor] = []
     for name, what in participants(cell).items():
+        entrant = _build(what, cell, state, settings)
+        maps: list[Tensor] = []
         try:
-            entrant = enter(
-                what, cell, state=state, exports=settings.exports, threads=settings.threads
-            )
-            maps: list[Tensor] = []
             took = seconds_of(lambda: maps.extend(_call(entrant, cell, x)()))  # noqa: B023
-        except Exception as error:
+        except Exception as error:  # of any kind: the networks are not ours
             if name == OURS:
                 raise
             said = str(error).strip().splitlines() or [""]
@@ -138,6 +136,13 @@ def _enter_all(
     return entrants, found
 
 
+def _build(what: str, cell: Cell, state: State, settings: Settings) -> Entrant:
+    try:
+        return enter(what, cell, state=state, exports=settings.exports, threads=settings.threads)
+    except Exception as error:
+        raise NotComparable(f"{cell}: {what} cannot be built: {error}") from error
+
+
 def _compare(
     cell: Cell,
     name: str,
@@ -150,7 +155,7 @@ def _compare(
     """Return the largest difference of two networks.
 
     Raises:
-        DifferentOutputs: if it is larger than the precision accounts for.
+        NotComparable: if it is larger than the precision accounts for.
     """
     bound = BOUNDS[cell.precision]
     if name == "timm" and any(side % AGREES for side in cell.shape[1:]):
@@ -162,7 +167,7 @@ def _compare(
         bound = BOUNDS["fp32"]
     worst = worst_difference(ours, normalised(maps, us.module) if entrant.bare else maps)
     if not worst <= bound:
-        raise DifferentOutputs(
+        raise NotComparable(
             f"{cell}: the maps of {OURS} and {name} must be within {bound} of the largest value "
             f"with the same weights, and are {worst:.1e} apart"
         )

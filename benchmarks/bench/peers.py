@@ -53,7 +53,9 @@ def enter_huggingface(variant: str, state: State) -> Entrant:
     """Build transformers' backbone, read from a folder as it is saved."""
     from safetensors.torch import save_file
     from transformers import SwinBackbone, SwinConfig
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     sizes = swin_mm.VARIANTS[variant]
     config = SwinConfig(
         embed_dim=sizes.embed_dims,
@@ -66,7 +68,7 @@ def enter_huggingface(variant: str, state: State) -> Entrant:
     tensors = convert(state, "huggingface-backbone").tensors
     with tempfile.TemporaryDirectory() as folder:
         config.save_pretrained(folder)
-        whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
+        whole = {name: tensor.clone().contiguous() for name, tensor in tensors.items()}
         save_file(whole, f"{folder}/model.safetensors", metadata={"format": "pt"})
         net, said = SwinBackbone.from_pretrained(folder, output_loading_info=True)
     _demand_all(list(said["missing_keys"]), list(said["unexpected_keys"]))
