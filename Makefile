@@ -7,10 +7,11 @@ SHELL := /bin/bash
 export PYTHON ?= python3
 export BACKBONE ?= swin_mm.SwinTransformer
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 python := .venv/bin/python
 
-.PHONY: help setup train scenes test lint format wheel peers fixtures test-peers clean clean-all
+.PHONY: help setup train scenes test lint format wheel peers fixtures test-peers bench clean clean-all
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -50,6 +51,15 @@ fixtures: setup ## Make tests/fixtures anew by the other Swins themselves (after
 
 test-peers: peers ## Let the other Swins load what we convert, and compute (two minutes)
 	@$(python) -m pytest -m peers $(PYTEST_ARGS)
+
+bench: setup ## Measure the backbone beside other Swins (about 50 minutes on two cores with `peers`)
+	@$(python) benchmarks/backbone.py --out benchmarks/results/backbone.json $(BENCH_ARGS)
+	@if [[ -f .peers/runtimes/set-up-for ]]; then \
+	  PYTHONPATH=. .peers/runtimes/bin/python -W ignore benchmarks/backbone.py $(BENCH_ARGS) \
+	    --out benchmarks/results/backbone_peers.json \
+	    --peers timm torchvision huggingface openvino onnxruntime; \
+	else echo 'bench: skipped timm, torchvision, HuggingFace, OpenVINO and onnxruntime: make peers'; fi
+	@$(python) benchmarks/print_backbone.py --write
 
 clean: ## Remove what building and testing left behind
 	@rm -rf build dist .pytest_cache .ruff_cache .hypothesis
