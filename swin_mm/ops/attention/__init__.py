@@ -8,11 +8,12 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from swin_mm.ops.attention.choice import AttentionCase, choose
+from swin_mm.ops.attention.choice import AttentionCase, choose, prefer_attention
 from swin_mm.ops.attention.cosine import scaled_cosines
 from swin_mm.ops.attention.reference import reference_attention
 from swin_mm.ops.attention.report import AttentionReport, attention_report
 from swin_mm.ops.attention.sdpa import sdpa_attention
+from swin_mm.ops.attention.triton_backend import triton_attention
 
 __all__ = [
     "AttentionCase",
@@ -21,17 +22,20 @@ __all__ = [
     "attend_in_parts",
     "attention_report",
     "choose_backend",
+    "prefer_attention",
     "reference_attention",
     "scaled_cosines",
     "sdpa_attention",
+    "triton_attention",
     "window_attention",
 ]
 
-Backend = Literal["auto", "reference", "sdpa"]
+Backend = Literal["auto", "reference", "sdpa", "triton"]
 
 BACKENDS: dict[str, Callable[..., Tensor]] = {
     "reference": reference_attention,
     "sdpa": sdpa_attention,
+    "triton": triton_attention,
 }
 
 
@@ -70,13 +74,14 @@ def window_attention(
             (windows, 1, N, N). Every query needs a key.
         scale: factor of the scores; d ** -0.5 where it is not given.
         dropout: share of the attention weights to drop.
-        backend: ``"reference"``, ``"sdpa"``, or the best one for these arguments.
+        backend: ``"reference"``, ``"sdpa"``, ``"triton"``, or the best one for these arguments; see
+            :func:`swin_mm.attention_report`.
 
     Returns:
         (windows, nH, N, d), of the values' dtype.
 
     Raises:
-        ValueError: if the backend has another name.
+        ValueError: if the backend has another name, or is ``"triton"`` and cannot run.
     """
     if backend == "auto":
         backend = choose_backend(q, bias, k=k, v=v, mask=mask, dropout=dropout)

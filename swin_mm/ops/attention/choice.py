@@ -6,15 +6,20 @@ the first of :data:`AUTO` with nothing in its way; the report says what the othe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-Name = Literal["sdpa", "reference"]
+Name = Literal["sdpa", "reference", "triton"]
 Masks = Literal["none", "shared", "one a window"]
+
+_FUSED = (torch.float32, torch.float16, torch.bfloat16)
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,30 @@ class AttentionCase:
 
 def choose(case: AttentionCase) -> Name:
     """Say which backend ``"auto"`` takes."""
-    return next(name for name in AUTO if OBSTACLES[name](case) is None)
+    wanted = AUTO if _preferred is None else (_preferred, *AUTO)
+    return next(name for name in wanted if OBSTACLES[name](case) is None)
+
+
+_preferred: Name | None = None
+
+
+@contextlib.contextmanager
+def prefer_attention(backend: Name) -> Iterator[None]:
+    """Let ``"auto"`` take a backend wherever it can run: in whole networks, to compare or to try.
+
+    It holds for the whole process, backward passes in other threads too.
+
+    Raises:
+        ValueError: if the backend has another name.
+    """
+    global _preferred
+    if backend not in OBSTACLES:
+        raise ValueError(f"backend must be one of {tuple(OBSTACLES)}, got {backend!r}")
+    before, _preferred = _preferred, backend
+    try:
+        yield
+    finally:
+        _preferred = before
 
 
 def _nothing(case: AttentionCase) -> None:
@@ -102,7 +130,7 @@ def _for_sdpa(case: AttentionCase) -> str | None:
 
 def _for_sdpa_on_cuda(case: AttentionCase) -> str | None:
     """Say what torch's memory-efficient kernel, the one that takes a bias, does not."""
-    if case.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+    if case.dtype not in _FUSED:
         return f"computes in float32, float16 and bfloat16, not {_name(case.dtype)}"
     step = 16 // case.dtype.itemsize
     if case.channels % step:
@@ -110,13 +138,38 @@ def _for_sdpa_on_cuda(case: AttentionCase) -> str | None:
             f"wants heads of a multiple of {step} channels in {_name(case.dtype)}, "
             f"got {case.channels}"
         )
-    if case.dtype == torch.bfloat16 and not _has_bfloat16():
+    if case.dtype == torch.bfloat16 and not _is_new_card():
         return "computes in bfloat16 on cards of compute capability 8.0 and later only"
     return None
 
 
-def _has_bfloat16() -> bool:
-    """Whether the card is new enough, or none is there to ask."""
+def _for_triton(case: AttentionCase) -> str | None:
+    """Say what our own kernels do not take."""
+    interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    if case.device != "cuda" and not (interpreted and case.device == "cpu"):
+        return f"computes on CUDA, not on {case.device}"
+    if importlib.util.find_spec("triton") is None:
+        return "triton is not installed; torch's builds for CUDA bring it, else pip install triton"
+    if case.compiled:
+        return "is not for torch's compiler"
+    if case.mask == "one a window":
+        return "takes one mask for all windows, not one for each"
+    if case.dropout:
+        return "has no dropout"
+    if case.dtype not in _FUSED:
+        return f"computes in float32, float16 and bfloat16, not {_name(case.dtype)}"
+    if case.tokens > 256 or case.channels > 64:
+        return (
+            "holds windows of up to 256 tokens and heads of up to 64 channels, "
+            f"got {case.tokens} and {case.channels}"
+        )
+    if not (interpreted or _is_new_card()):
+        return "is for cards of compute capability 8.0 and later"
+    return None
+
+
+def _is_new_card() -> bool:
+    """Whether the card is of compute capability 8.0 or later, or none is there to ask."""
     return not torch.cuda.is_available() or torch.cuda.get_device_capability() >= (8, 0)
 
 
@@ -127,8 +180,10 @@ def _name(dtype: torch.dtype) -> str:
 OBSTACLES: dict[str, Callable[[AttentionCase], str | None]] = {
     "sdpa": _for_sdpa,
     "reference": _nothing,
+    "triton": _for_triton,
 }
 """What stands in each backend's way, in the order in which the report names them."""
 
 AUTO: tuple[Name, ...] = ("sdpa", "reference")
-"""What ``"auto"`` may take, the best first; the last takes anything."""
+"""What ``"auto"`` takes unasked, the best first; the last takes anything. No card has measured our
+own kernels yet."""

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 import torch
 
-from swin_mm.ops.attention import AttentionCase, choose_backend
+from swin_mm.ops.attention import AttentionCase, choose_backend, prefer_attention
 from swin_mm.ops.attention.choice import AUTO, OBSTACLES, choose
 
 TRAINING = AttentionCase(
@@ -76,3 +76,60 @@ def test_choosing_reads_all_arguments(monkeypatch):
     assert seen == [
         AttentionCase("cpu", torch.float32, 6, 2, 4, "shared", tokens_learn=True, dropout=True)
     ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"device": "cpu"}, "not on cpu"),
+        ({"compiled": True}, "not for torch's compiler"),
+        ({"mask": "one a window"}, "one mask for all windows"),
+        ({"dropout": True}, "no dropout"),
+        ({"dtype": torch.float64}, "not float64"),
+        ({"tokens": 289}, "got 289 and 32"),
+        ({"channels": 65}, "got 49 and 65"),
+    ],
+)
+def test_triton_says_what_stands_in_its_way(monkeypatch, changes, part):
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    assert OBSTACLES["triton"](TRAINING) is None
+    assert part in OBSTACLES["triton"](on(**changes))
+
+
+def test_triton_wants_to_be_installed_and_a_newer_card(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "pip install triton" in OBSTACLES["triton"](TRAINING)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (7, 5))
+    assert "8.0 and later" in OBSTACLES["triton"](TRAINING)
+
+
+def test_triton_computes_on_the_cpu_for_its_interpreter_alone(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    assert OBSTACLES["triton"](on(device="cpu")) is None
+    assert OBSTACLES["triton"](on(device="mps")) is not None
+
+
+def test_a_preferred_backend_is_taken_where_it_can_run_until_the_block_ends():
+    inference = on(bias_learns=False)
+    with prefer_attention("reference"):
+        assert choose(inference) == "reference"
+        with prefer_attention("sdpa"):
+            assert choose(inference) == "sdpa"
+            assert choose(on(device="meta")) == "reference"
+        assert choose(inference) == "reference"
+    assert choose(inference) == "sdpa"
+
+
+def test_the_choice_returns_to_normal_after_an_error():
+    with pytest.raises(KeyError), prefer_attention("reference"):
+        raise KeyError
+    assert choose(TRAINING) == "sdpa"
+
+
+def test_only_a_backend_can_be_preferred():
+    with pytest.raises(ValueError, match=r"backend must be one of .* got 'auto'"):
+        prefer_attention("auto").__enter__()
