@@ -48,7 +48,7 @@ def full_part(book: Book) -> str:
         [
             said_runs(book),
             full_table(book),
-            *([f"Who could not do what (`-` above):\n\n{cannot}"] if cannot else []),
+            *([f"Who could not do what:\n\n{cannot}"] if cannot else []),
         ]
     )
 

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 WORDS = (
-    "the backbone's linear layers (qkv, projection, both of the FFN, merging) and the patch "
-    "convolution alone, bias included, back to back on the whole map at the shapes that they meet, "
-    "each on a tensor of its own, weights and inputs already in the precision compared; nothing of "
-    "the attention's own products, norms, activations or copies"
+    "the backbone's linear layers (qkv and projection on padded windows, both of the FFN and "
+    "merging on the map) and the patch convolution alone, bias included, back to back on the whole "
+    "batch at the shapes that they meet, each on a tensor of its own, weights and inputs already "
+    "in the precision compared; nothing of the attention's own products, norms, activations or "
+    "copies"
 )
 
 

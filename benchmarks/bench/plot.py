@@ -92,7 +92,7 @@ def _draw_ratios(axes: Axes, book: Book, task: str, precision: str) -> None:
     }
     _draw_bars(axes, series, "{:.2f}")
     axes.axhline(1, color=INK, linewidth=1)
-    axes.set_title(f"{task}, {precision}: time by swin_mm's", fontsize=10, color=INK)
+    axes.set_title(f"{task}, {precision}: time / swin_mm's", fontsize=10, color=INK)
 
 
 def _draw_memory(axes: Axes, book: Book) -> None:
@@ -145,7 +145,7 @@ def _draw_growth(axes: Axes, book: Book) -> None:
     squares = [Cell("", "", "", case, "").shape[1] for case in AREAS]
     axes.set_xticks([side**2 for side in squares], [f"{side}²" for side in squares])
     axes.minorticks_off()
-    axes.set_title("inference, fp32, one picture: seconds by px", fontsize=10, color=INK)
+    axes.set_title("inference, fp32, one picture: seconds, by px", fontsize=10, color=INK)
 
 
 def _label(name: str) -> str:

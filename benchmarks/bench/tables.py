@@ -79,11 +79,12 @@ def short_table(book: Book) -> str:
 
 
 def full_table(book: Book) -> str:
-    """Every cell: medians with both ends, memory, and how far outputs were apart."""
+    """Every cell that ran: medians with both ends, memory, and how far outputs were apart."""
     head = ["", "network", "input", "peer", "swin_mm, s", "peer, s", "peer / swin_mm"]
     head += ["swin_mm / floor", "swin_mm, MB", "peer, MB", "difference"]
     lines = [_line(head), _line(["---"] * len(head))]
-    lines += [_line(row) for cell, entry in book.entries.items() for row in _rows(cell, entry)]
+    ran = {cell: entry for cell, entry in book.entries.items() if "seconds" in entry}
+    lines += [_line(row) for cell, entry in ran.items() for row in _rows(cell, entry)]
     return "\n".join(lines)
 
 
@@ -118,7 +119,7 @@ def _rows(cell: Cell, entry: Mapping) -> Iterator[list[str]]:
     """A line for the peer, and one for the peer that recomputes if there is one."""
     peaks, apart = entry.get("peak MB", {}), entry.get("worst difference", {})
     for name in (cell.peer, cell.peer + WITH_CP):
-        if name != cell.peer and name not in entry.get("seconds", {}):
+        if name != cell.peer and name not in entry["seconds"]:
             continue
         yield [
             f"{cell.task}, {cell.precision}",
