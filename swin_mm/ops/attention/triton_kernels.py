@@ -60,7 +60,7 @@ def _own(window, head, rows, channels, tokens, width):
     return ((window * tokens + rows[:, None]) * heads + head) * width + channels[None, :]
 
 
-@triton.jit(do_not_specialize=["windows", "each"])
+@triton.jit(do_not_specialize=["windows", "each", "tokens"])
 def forward(
     q, k, v, bias, mask, out, scale, windows, each, tokens, width,
     qw, qh, qn, kw, kh, kn, vw, vh, vn,
@@ -87,7 +87,7 @@ def forward(
         tl.store(place, mixed.to(c.dtype), in_q)
 
 
-@triton.jit(do_not_specialize=["windows", "each"])
+@triton.jit(do_not_specialize=["windows", "each", "tokens"])
 def backward_by_queries(
     q, k, v, bias, mask, grad, grad_q, grad_bias, sums, drops, scale, windows, each, tokens, width,
     qw, qh, qn, kw, kh, kn, vw, vh, vn, gw, gh, gn,
@@ -136,7 +136,7 @@ def backward_by_queries(
         tl.store(grad_bias + at, total, (queries[:, None] < tokens) & (keys[None, :] < tokens))
 
 
-@triton.jit(do_not_specialize=["windows", "each"])
+@triton.jit(do_not_specialize=["windows", "each", "tokens"])
 def backward_by_keys(
     q, k, v, bias, mask, grad, grad_k, grad_v, sums, drops, scale, windows, each, tokens, width,
     qw, qh, qn, kw, kh, kn, vw, vh, vn, gw, gh, gn,
