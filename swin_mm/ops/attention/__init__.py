@@ -8,7 +8,12 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from swin_mm.ops.attention.choice import AttentionCase, choose, prefer_attention
+from swin_mm.ops.attention.choice import (
+    AttentionCase,
+    choose,
+    prefer_attention,
+    preferred_attention,
+)
 from swin_mm.ops.attention.cosine import scaled_cosines
 from swin_mm.ops.attention.reference import reference_attention
 from swin_mm.ops.attention.report import AttentionReport, attention_report
@@ -23,6 +28,7 @@ __all__ = [
     "attention_report",
     "choose_backend",
     "prefer_attention",
+    "preferred_attention",
     "reference_attention",
     "scaled_cosines",
     "sdpa_attention",

@@ -105,6 +105,11 @@ def prefer_attention(backend: Name) -> Iterator[None]:
         _preferred = before
 
 
+def preferred_attention() -> Name | None:
+    """Return the backend that :func:`prefer_attention` has set, for whoever has a way around it."""
+    return _preferred
+
+
 def _nothing(case: AttentionCase) -> None:
     """Written out in torch's own operators, attention runs anywhere."""
 

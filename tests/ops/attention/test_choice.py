@@ -3,7 +3,12 @@ import dataclasses
 import pytest
 import torch
 
-from swin_mm.ops.attention import AttentionCase, choose_backend, prefer_attention
+from swin_mm.ops.attention import (
+    AttentionCase,
+    choose_backend,
+    prefer_attention,
+    preferred_attention,
+)
 from swin_mm.ops.attention.choice import AUTO, OBSTACLES, choose
 
 TRAINING = AttentionCase(
@@ -116,12 +121,13 @@ def test_triton_computes_on_the_cpu_for_its_interpreter_alone(monkeypatch):
 def test_a_preferred_backend_is_taken_where_it_can_run_until_the_block_ends():
     inference = on(bias_learns=False)
     with prefer_attention("reference"):
-        assert choose(inference) == "reference"
+        assert choose(inference) == preferred_attention() == "reference"
         with prefer_attention("sdpa"):
             assert choose(inference) == "sdpa"
             assert choose(on(device="meta")) == "reference"
         assert choose(inference) == "reference"
     assert choose(inference) == "sdpa"
+    assert preferred_attention() is None
 
 
 def test_the_choice_returns_to_normal_after_an_error():

@@ -1,4 +1,6 @@
 import functools
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -93,3 +95,11 @@ def test_a_single_case_has_a_report_and_it_reads_well():
 def test_a_module_without_window_attention_is_refused():
     with pytest.raises(ValueError, match="got Linear without any; pass a backbone of swin_mm"):
         attention_report(nn.Linear(2, 2))
+
+
+def test_the_page_shows_what_the_report_prints(monkeypatch, capsys):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    page = Path(__file__).parents[3].joinpath("docs/attention.md").read_text()
+    code, shown = re.search(r"```python\n(.*?)```\n\n```\n(.*?)\.\.\.\n```", page, re.S).groups()
+    exec(code, {})
+    assert capsys.readouterr().out.startswith(shown)
