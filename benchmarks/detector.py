@@ -155,9 +155,9 @@ class Detector:
 
 def build(cfg: Config, sizes: Mapping) -> dict[str, Detector]:
     """Build the three detectors with the same weights."""
+    MMLogger.get_current_instance().setLevel("WARNING")  # no line for each parameter
     torch.manual_seed(0)
     detectors = {network: Detector(cfg, network, sizes) for network in NETWORKS}
-    MMLogger.get_current_instance().setLevel("WARNING")  # no line for each parameter
     detectors[OURS].model.init_weights()
     state = detectors[OURS].model.state_dict()
     for detector in detectors.values():
