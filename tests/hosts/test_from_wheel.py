@@ -58,9 +58,13 @@ val_evaluator = dict(ann_file={str(tiny_scenes / "annotations/instances_val2017.
 test_evaluator = val_evaluator
 """
     )
-    # Necks and heads keep their width: MMDetection's tools do not follow the backbone's.
-    small = {key: value for key, value in shrink["detection"].items() if "channels" not in key}
-    options = as_options({**small, "model.neck.in_channels": [8, 16, 32, 64]}, imagenet)
+    # What follows a width must be told too: MMDetection's tools do not see to it.
+    small = {**shrink["detection"], "model.neck.in_channels": [8, 16, 32, 64]}
+    for taker in ("rpn_head", "roi_head.bbox_head", "roi_head.mask_head"):
+        small[f"model.{taker}.in_channels"] = 8
+    for extractor in ("bbox_roi_extractor", "mask_roi_extractor"):
+        small[f"model.roi_head.{extractor}.out_channels"] = 8
+    options = as_options(small, imagenet)
     options += [f"{part}_dataloader.persistent_workers=False" for part in ("train", "val", "test")]
     train = ["train.py", "my_detector.py", "--work-dir", "run", *options]
     printed = host(

@@ -69,11 +69,12 @@ def call(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
 ) -> Call:
-    """Run a tool in this process, as far as it goes before it fails."""
+    """Run a tool in this process, as far as it goes before it fails; elsewhere by its full path."""
 
-    def called(tool: str, *words: str) -> Ended:
-        monkeypatch.chdir(root)
-        monkeypatch.setattr(sys, "argv", [f"tools/{tool}", *words])
+    def called(tool: str, *words: str, cwd: Path = root) -> Ended:
+        monkeypatch.chdir(cwd)
+        name = f"tools/{tool}" if cwd == root else str(root / "tools" / tool)
+        monkeypatch.setattr(sys, "argv", [name, *words])
         main = runpy.run_path(str(root / "tools" / tool))["main"]
         try:
             code = run_tool(main)
