@@ -62,6 +62,13 @@ class WindowAttention(RelativePositionBias):
         """
         return self.attend(x, bias, [(x.shape[0], mask)])
 
+    def qkv_bias(self) -> Tensor | None:
+        """Return the bias of queries, keys and values, (3 C,)."""
+        return self.qkv.bias
+
+    def cosine_scale(self) -> None:
+        """Return ``None``: scores are products, which :attr:`scale` scales."""
+
     def attend(self, x: Tensor, bias: Tensor, masks: Sequence[tuple[int, Tensor | None]]) -> Tensor:
         """Attend within windows of several masks; see :func:`attend_in_parts`."""
         q, k, v = self.qkv(x).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from swin_mm.layers.attention import AttentionFactory, ShiftedWindowAttention
-from swin_mm.layers.chunked import Kept, Recomputed, can_run_by_chunks, run_by_chunks
+from swin_mm.layers.chunked import can_run_by_chunks, run_by_chunks
 from swin_mm.layers.patch import NormFactory, PatchMerging
 from swin_mm.layers.stochastic_depth import DropPath
+from swin_mm.ops.block import BlockWeights, LinearWeights, NormWeights
 from swin_mm.ops.windows import SmallMaps
 
 ActivationFactory = Callable[[], nn.Module]
@@ -123,47 +124,28 @@ class SwinBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map tokens (B, H, W, C) to tokens of the same shape."""
-        learns = torch.is_grad_enabled()
-        if (self.with_cp or not learns) and can_run_by_chunks(self, x):
-            return self._by_chunks(x)
-        if self.with_cp and learns:
+        if can_run_by_chunks(self, x):
+            first, second = (self.drop.factors(x.shape[0], x.device) for _ in range(2))
+            return run_by_chunks(self, x, None if first is None else (first, second))
+        if self.with_cp and torch.is_grad_enabled():
             return checkpoint(self._forward, x, use_reentrant=False)
         return self._forward(x)
 
-    def _by_chunks(self, x: Tensor) -> Tensor:
-        """Do the same a few windows at a time, and again for the gradient where one is due."""
-        attention, ffn = (self.drop.factors(x.shape[0], x.device) for _ in range(2))
-        kept = None if attention is None or ffn is None else (attention, ffn)
-        if torch.is_grad_enabled():
-            return Recomputed.apply(self, kept, x, *self.parameters())
-        return run_by_chunks(self, x, kept)
-
-    def on_windows(
-        self,
-        x: Tensor,
-        bias: Tensor,
-        masks: Sequence[tuple[int, Tensor | None]],
-        padding: Tensor | None,
-        kept: Kept,
-    ) -> Tensor:
-        """Compute what the block makes of some windows, (n, N, C) to the same shape.
-
-        Args:
-            x: tokens by window; those that are padding hold anything.
-            bias: of the attention, (nH, N, N).
-            masks: how many windows have which mask, in their order; see
-                :func:`swin_mm.ops.attention.attend_in_parts`.
-            padding: which of the n * N tokens are padding, ``None`` for none.
-            kept: what stochastic depth multiplies each window's branches with, (n, 1, 1) each.
-        """
-        y = x if self.post_norm else self.norm1(x)
-        if padding is not None:  # attention sees zeros there
-            y = y.flatten(0, 1).index_fill(0, padding, 0).view_as(y)
-        y = self.attn.w_msa.attend(y, bias, masks)
-        y = self.norm1(y) if self.post_norm else y
-        x = x + (y if kept is None else y * kept[0].to(y.dtype))
-        y = self.norm2(self.ffn(x)) if self.post_norm else self.ffn(self.norm2(x))
-        return x + (y if kept is None else y * kept[1].to(y.dtype))
+    def weights(self) -> BlockWeights:
+        """Return what the block has learned, as tensors that its gradient reaches."""
+        attention, ((fc1, *_), fc2, _) = self.attn.w_msa, self.ffn.layers
+        return BlockWeights(
+            norm1=NormWeights(self.norm1.weight, self.norm1.bias, self.norm1.eps),
+            qkv=LinearWeights(attention.qkv.weight, attention.qkv_bias()),
+            proj=LinearWeights(attention.proj.weight, attention.proj.bias),
+            norm2=NormWeights(self.norm2.weight, self.norm2.bias, self.norm2.eps),
+            fc1=LinearWeights(fc1.weight, fc1.bias),
+            fc2=LinearWeights(fc2.weight, fc2.bias),
+            bias=attention.bias(),
+            cosine_scale=attention.cosine_scale(),
+            scale=attention.scale,
+            post_norm=self.post_norm,
+        )
 
     def _forward(self, x: Tensor) -> Tensor:
         if self.post_norm:

@@ -1,201 +1,242 @@
 """A block on a few windows at a time: the same numbers, with less traffic between memory and core.
 
 What a block does is local to a window. Run on the whole map, each of its steps reads and writes the
-map; run on a chunk of windows, all of them find it in the cache. In training the same function
-serves once more: keep the block's input alone, and do each chunk again when its gradient is due.
+map; run on a chunk of windows, all of them find it in the cache. In training, what the gradient
+needs is kept chunk by chunk, or, to save memory, computed again when it is due.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
-from torch.nn.modules import module as torch_module
 
-from swin_mm.ops.chunks import CHUNKS, TOKENS, Chunk
+from swin_mm.layers.attention import WindowAttention
+from swin_mm.layers.cosine_attention import CosineWindowAttention
+from swin_mm.layers.plain import are_plain
+from swin_mm.ops.attention import preferred_attention
+from swin_mm.ops.attention.precision import autocast_off
+from swin_mm.ops.block import (
+    FLAT,
+    BlockWeights,
+    GradientSums,
+    Kept,
+    WindowBatch,
+    block_backward,
+    block_forward,
+    reference_block,
+)
+from swin_mm.ops.calls import is_plain_call
+from swin_mm.ops.chunks import CHUNKS, Chunk, tokens_for
 from swin_mm.ops.mask_cache import MASKS
 from swin_mm.ops.windows import WindowPlan
 
 if TYPE_CHECKING:
     from swin_mm.layers.block import SwinBlock
 
-Kept = tuple[Tensor, Tensor] | None
-"""What stochastic depth multiplies each picture's branches with, (B,) each."""
+Factors = tuple[Tensor, Tensor] | None
+"""What stochastic depth multiplies each picture's two branches with, (B,) each."""
 
 
 def can_run_by_chunks(block: SwinBlock, x: Tensor) -> bool:
-    """Say whether chunks may take the place of the whole map.
+    """Say whether chunks of windows may take the place of the whole map.
 
-    They may on the CPU, outside of tracing, with plain parameters, where no dropout is at work,
-    which must not depend on how the map was divided, and where nobody looks at what the block's
-    modules are given: a hook would see a chunk where it expects a map.
+    They may on the CPU, outside of tracing, where the block is made of what the papers have, with
+    plain parameters, where no dropout is at work, which must not depend on how the map was divided,
+    where nobody looks at what the block's modules are given, as a hook would, and nobody asked for
+    an attention of another kind.
     """
-    if torch.compiler.is_compiling() or type(x) is not Tensor or x.device.type != "cpu":
+    if x.device.type != "cpu" or not is_plain_call(x) or preferred_attention() is not None:
         return False
-    if any(type(parameter) is not nn.Parameter for parameter in block.parameters()):
-        return False  # sharded, or otherwise not what it seems
+    attention, ffn = block.attn.w_msa, block.ffn.layers
+    if type(attention) not in (WindowAttention, CosineWindowAttention):
+        return False
+    layers = (attention.qkv, attention.proj, ffn[0][0], ffn[1])
+    if any(type(layer) is not nn.Linear for layer in layers):
+        return False
+    norms, activation = (block.norm1, block.norm2), ffn[0][1]
+    if any(type(norm) is not nn.LayerNorm for norm in norms):
+        return False
+    if type(activation) is not nn.GELU or activation.approximate != "none":
+        return False
     inner = list(itertools.islice(block.modules(), 1, None))
-    if _globally_watched() or any(map(_is_watched, inner)):
+    if any(type(one) is nn.Dropout and one.training and one.p > 0 for one in inner):
         return False
-    return not any(type(one) is nn.Dropout and one.training and one.p > 0 for one in inner)
+    return are_plain(inner, x)
 
 
-def run_by_chunks(block: SwinBlock, x: Tensor, kept: Kept = None) -> Tensor:
-    """Compute a block's output, (B, H, W, C) to the same shape, without gradients.
+def run_by_chunks(block: SwinBlock, x: Tensor, factors: Factors = None) -> Tensor:
+    """Compute a block's output, (B, H, W, C) to the same shape, differentiable in all its inputs.
 
     Args:
-        block: runs on windows.
+        block: runs on windows; :func:`can_run_by_chunks` says so.
         x: tokens.
-        kept: see :data:`Kept`.
+        factors: of stochastic depth.
     """
-    out = torch.empty(x.shape, dtype=x.dtype)
-    source, target = x.reshape(-1, x.shape[-1]), out.view(-1, x.shape[-1])
-    bias = block.attn.w_msa.bias()
-    for images, rows, chunk in _chunks(block, x.shape):
-        windows = _take(source[rows], chunk)
-        done = block.on_windows(windows, bias, *_conditions(block, chunk, x, kept, images))
-        _put(target[rows], chunk, done)
-    return out
+    weights = block.weights()
+    tensors = weights.tensors()
+    job = _Job.of(block, x, factors)
+    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, *tensors)):
+        return _ByChunks.apply(job, weights.with_tensors([None] * len(tensors)), x, *tensors)
+    with autocast_off(x.device):
+        return job.run(x, weights.computing_in(job.dtype), None)
 
 
-class Recomputed(torch.autograd.Function):
-    """A block by chunks that keeps its input alone for the backward pass.
+@dataclass(frozen=True)
+class _Job:
+    """What a block has to do, but for tensors that have gradients.
 
-    Gradients of parameters are summed over the chunks in float32 at least.
+    Attributes:
+        plan: where the windows of each map lie.
+        mask_padding: whether padded tokens are hidden.
+        factors: of stochastic depth.
+        dtype: what linear layers compute in.
+        recompute: keep the block's input alone for the backward pass.
     """
 
-    @staticmethod
-    def forward(ctx: Any, block: SwinBlock, kept: Kept, x: Tensor, *parameters: Tensor) -> Tensor:
-        """Run by chunks; the parameters are there for autograd to see."""
-        ctx.block, ctx.kept = block, kept
-        ctx.autocast = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
-        ctx.save_for_backward(x, *parameters)
-        return run_by_chunks(block, x, kept)
+    plan: WindowPlan
+    mask_padding: bool
+    factors: Factors
+    dtype: torch.dtype
+    recompute: bool
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """Do each chunk again, and take its gradients."""
-        x, *parameters = ctx.saved_tensors
-        block, (enabled, dtype) = ctx.block, ctx.autocast
-        needs = ctx.needs_input_grad[3:]
-        learned = [p for p, needed in zip(parameters, needs, strict=True) if needed]
-        sums: list[Tensor | None] = [None] * len(learned)
-        source, above = (t.reshape(-1, x.shape[-1]) for t in (x, grad))
-        below = torch.empty(source.shape, dtype=x.dtype)
-        with torch.enable_grad(), torch.autocast("cpu", dtype, enabled=enabled):
-            bias = block.attn.w_msa.bias()
-            given = bias.detach().requires_grad_(bias.requires_grad)
-            wanted = [given, *learned] if bias.requires_grad else learned
-            total: list[Tensor | None] = [None] * len(wanted)
-            for images, rows, chunk in _chunks(block, x.shape):
-                windows = _take(source[rows], chunk).detach().requires_grad_()
-                done = block.on_windows(
-                    windows, given, *_conditions(block, chunk, x, ctx.kept, images)
-                )
-                found = torch.autograd.grad(
-                    done, [windows, *wanted], _take_zeroed(above[rows], chunk), allow_unused=True
-                )
-                _put(below[rows], chunk, found[0])
-                _add(total, found[1:])
-            if bias.requires_grad:
-                first, *total = total
-                sums = list(
-                    torch.autograd.grad(bias, learned, first.to(bias.dtype), allow_unused=True)
-                )
-        _add(sums, total)
-        result = iter(sums)
-        grads = [
-            _like(next(result), p) if needed else None
-            for p, needed in zip(parameters, needs, strict=True)
-        ]
-        return None, None, below.view_as(x), *grads
-
-
-def _chunks(block: SwinBlock, shape: torch.Size) -> Iterator[tuple[slice, slice, Chunk]]:
-    """Go through all windows of a batch (B, H, W, C): some pictures, their rows, and a chunk."""
-    batch, height, width, _ = shape
-    attn = block.attn
-    plan = WindowPlan.of(
-        (height, width),
-        attn.w_msa.window_size,
-        shifted=attn.shifted,
-        small_maps=attn.small_maps,
-    )
-    together = max(min(TOKENS // (height * width), batch), 1)
-    for first in range(0, batch, together):
-        images = slice(first, min(first + together, batch))
-        rows = slice(images.start * height * width, images.stop * height * width)
-        number = images.stop - images.start
-        for chunk in CHUNKS.chunks(plan, number, mask_padding=attn.mask_padding):
-            yield images, rows, chunk
-
-
-def _conditions(
-    block: SwinBlock, chunk: Chunk, like: Tensor, kept: Kept, images: slice
-) -> tuple[list[tuple[int, Tensor | None]], Tensor | None, Kept]:
-    """What holds for the windows of a chunk: their masks, padding, and which pictures are kept."""
-    window = block.attn.w_msa.window_size
-    masks = [(number, MASKS.mask(region, window, like)) for number, region in chunk.regions]
-    if kept is not None:
-        kept = tuple(
-            factors[images].index_select(0, chunk.images)[:, None, None] for factors in kept
+    @classmethod
+    def of(cls, block: SwinBlock, x: Tensor, factors: Factors) -> _Job:
+        attn, device = block.attn, x.device.type
+        plan = WindowPlan.of(
+            (x.shape[1], x.shape[2]),
+            attn.w_msa.window_size,
+            shifted=attn.shifted,
+            small_maps=attn.small_maps,
         )
-    return masks, chunk.padding, kept
+        cast = torch.is_autocast_enabled(device) and x.dtype != torch.float64
+        dtype = torch.get_autocast_dtype(device) if cast else x.dtype
+        return cls(plan, attn.mask_padding, factors, dtype, block.with_cp)
+
+    def chunks(self, x: Tensor) -> Iterator[tuple[slice, Chunk, WindowBatch]]:
+        """Go through all windows of (B, H, W, C): the rows of some pictures, and windows there."""
+        batch, area = x.shape[0], math.prod(x.shape[1:3])
+        tokens = tokens_for(self.dtype)
+        together = max(min(tokens // area, batch), 1)
+        for first in range(0, batch, together):
+            images = slice(first, min(first + together, batch))
+            number = images.stop - images.start
+            rows = slice(images.start * area, images.stop * area)
+            for chunk in CHUNKS.chunks(
+                self.plan, number, tokens=tokens, mask_padding=self.mask_padding
+            ):
+                yield rows, chunk, self._windows(chunk, x, images)
+
+    def _windows(self, chunk: Chunk, like: Tensor, images: slice) -> WindowBatch:
+        """Say what holds for the windows of a chunk."""
+        window, kept = self.plan.window, None
+        number = math.prod(window)
+        masks = [(windows, MASKS.mask(region, window, like)) for windows, region in chunk.regions]
+        if self.factors is not None:
+            of_tokens = chunk.images.repeat_interleave(number)
+            if chunk.real is not None:
+                of_tokens = of_tokens.index_select(0, chunk.real)
+            kept = tuple(f[images].index_select(0, of_tokens)[:, None] for f in self.factors)
+        return WindowBatch(
+            number,
+            masks,
+            padding=chunk.padding,
+            real=chunk.real,
+            kept=kept,
+            full=len(chunk.images) == tokens_for(self.dtype) // number,
+        )
+
+    def run(self, x: Tensor, weights: BlockWeights, keeping: list[Kept] | None) -> Tensor:
+        """Compute the block's output, and keep for the gradient what it needs, if it is wanted."""
+        out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+        source, target = x.reshape(-1, x.shape[-1]), out.view(-1, x.shape[-1])
+        for rows, chunk, windows in self.chunks(x):
+            given = source[rows].index_select(0, chunk.tokens)
+            keep = keeping is not None
+            done, kept = block_forward(given, weights, windows, dtype=self.dtype, keep=keep)
+            target[rows].index_copy_(0, chunk.targets, done)
+            if keep:
+                keeping.append(kept)
+        return out
+
+    def differentiate(
+        self,
+        gradient: Tensor,
+        x: Tensor,
+        weights: BlockWeights,
+        keeping: list[Kept],
+        sums: GradientSums,
+    ) -> Tensor:
+        """Go from the gradient of the output to that of the input, and to sums of the weights'."""
+        out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+        above, source, target = (t.reshape(-1, x.shape[-1]) for t in (gradient, x, out))
+        at = iter(keeping)
+        for rows, chunk, windows in self.chunks(x):
+            given = source[rows].index_select(0, chunk.tokens)
+            if self.recompute:
+                _, kept = block_forward(
+                    given.clone(), weights, windows, dtype=self.dtype, keep=True
+                )
+            else:
+                kept = next(at)
+            part = above[rows].index_select(0, chunk.targets)
+            part = block_backward(part, given, kept, weights, windows, sums)
+            target[rows].index_copy_(0, chunk.targets, part)
+        return out
+
+    def differentiate_again(
+        self, gradient: Tensor, x: Tensor, tensors: tuple, needed: list, skeleton: BlockWeights
+    ) -> tuple[Tensor | None, ...]:
+        """Do the same on the reference path, for whoever wants a gradient of the gradient."""
+        weights = skeleton.with_tensors(tensors)
+        above, source = (t.reshape(-1, x.shape[-1]) for t in (gradient, x))
+        done, given = [], []
+        for rows, chunk, windows in self.chunks(x):
+            tokens = source[rows].index_select(0, chunk.tokens)
+            done.append(reference_block(tokens, weights, windows, dtype=self.dtype))
+            given.append(above[rows].index_select(0, chunk.targets).to(done[-1].dtype))
+        wanted = [t for t, need in zip((x, *tensors), needed, strict=True) if need]
+        found = iter(torch.autograd.grad(done, wanted, given, create_graph=True, allow_unused=True))
+        return tuple(next(found) if need else None for need in needed)
 
 
-def _take(source: Tensor, chunk: Chunk) -> Tensor:
-    """Gather the tokens of a chunk from maps (B * H * W, C) into windows (n, N, C)."""
-    rows = source.index_select(0, chunk.tokens)
-    return rows.view(len(chunk.images), -1, source.shape[-1])
+class _ByChunks(torch.autograd.Function):
+    """A block by chunks, with its gradient; a gradient of that gradient takes the reference path.
 
+    Gradients of weights are summed over the chunks in float32 at least.
+    """
 
-def _take_zeroed(source: Tensor, chunk: Chunk) -> Tensor:
-    """Gather likewise, with zeros for padding."""
-    windows = _take(source, chunk)
-    if chunk.padding is not None:
-        windows.flatten(0, 1).index_fill_(0, chunk.padding, 0)
-    return windows
+    @staticmethod
+    def forward(
+        ctx: Any, job: _Job, skeleton: BlockWeights, x: Tensor, *tensors: Tensor | None
+    ) -> Tensor:
+        keeping = None if job.recompute else []
+        with autocast_off(x.device):
+            # Detached: a view of a tensor with a gradient keeps the fused kernel away.
+            plain = [None if tensor is None else tensor.detach() for tensor in tensors]
+            weights = skeleton.with_tensors(plain).computing_in(job.dtype)
+            out = job.run(x, weights, keeping)
+        ctx.job, ctx.skeleton = job, skeleton
+        ctx.save_for_backward(x, *tensors, *(t for kept in keeping or () for t in kept.flat()))
+        return out
 
-
-def _put(target: Tensor, chunk: Chunk, windows: Tensor) -> None:
-    """Put windows (n, N, C) back where their tokens are from, in place; padding falls away."""
-    rows, tokens = windows.flatten(0, 1), chunk.tokens
-    if chunk.real is not None:
-        rows, tokens = rows.index_select(0, chunk.real), tokens.index_select(0, chunk.real)
-    target.index_copy_(0, tokens, rows.to(target.dtype))
-
-
-def _add(sums: list[Tensor | None], found: Sequence[Tensor | None]) -> None:
-    """Add gradients to what there is of them, in float32 at least."""
-    for place, gradient in enumerate(found):
-        if gradient is None:
-            continue
-        wide = gradient.to(torch.promote_types(gradient.dtype, torch.float32))
-        sums[place] = wide.clone() if sums[place] is None else sums[place].add_(wide)
-
-
-def _like(gradient: Tensor | None, parameter: Tensor) -> Tensor:
-    return torch.zeros_like(parameter) if gradient is None else gradient.to(parameter.dtype)
-
-
-def _is_watched(module: nn.Module) -> bool:
-    return bool(
-        module._forward_hooks
-        or module._forward_pre_hooks
-        or module._backward_hooks
-        or module._backward_pre_hooks
-    )
-
-
-def _globally_watched() -> bool:
-    return bool(
-        torch_module._global_forward_hooks
-        or torch_module._global_forward_pre_hooks
-        or torch_module._global_backward_hooks
-        or torch_module._global_backward_pre_hooks
-    )
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        job, (x, *saved) = ctx.job, ctx.saved_tensors
+        number = len(ctx.skeleton.tensors())
+        tensors, flat = tuple(saved[:number]), saved[number:]
+        needed = ctx.needs_input_grad[2:]
+        with autocast_off(x.device):
+            if torch.is_grad_enabled():
+                found = job.differentiate_again(gradient, x, tensors, needed, ctx.skeleton)
+                return None, None, *found
+            keeping = [Kept.from_flat(flat[at : at + FLAT]) for at in range(0, len(flat), FLAT)]
+            weights = ctx.skeleton.with_tensors(tensors).computing_in(job.dtype)
+            sums = GradientSums(weights, needed[1:])
+            below = job.differentiate(gradient, x, weights, keeping, sums)
+        return None, None, below, *sums.result(tensors)

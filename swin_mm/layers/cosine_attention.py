@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from swin_mm.layers.position import ContinuousPositionBias
 from swin_mm.ops.attention import attend_in_parts, scaled_cosines
+from swin_mm.ops.attention.cosine import cosine_scale
 
 
 class CosineWindowAttention(ContinuousPositionBias):
@@ -47,6 +48,7 @@ class CosineWindowAttention(ContinuousPositionBias):
             window_size, num_heads=num_heads, pretrained_window_size=pretrained_window_size
         )
         self.num_heads = num_heads
+        self.scale = 1.0
         self.logit_scale = nn.Parameter(torch.empty(num_heads, 1, 1))
         self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=False)
         self.q_bias = nn.Parameter(torch.empty(embed_dims)) if qkv_bias else None
@@ -73,14 +75,21 @@ class CosineWindowAttention(ContinuousPositionBias):
         """
         return self.attend(x, bias, [(x.shape[0], mask)])
 
+    def qkv_bias(self) -> Tensor | None:
+        """Return the bias of queries, keys and values, (3 C,); that of keys is zero."""
+        if self.q_bias is None:
+            return None
+        return torch.cat([self.q_bias, torch.zeros_like(self.q_bias), self.v_bias])
+
+    def cosine_scale(self) -> Tensor:
+        """Return what each head's cosines are multiplied with, (nH, 1, 1)."""
+        return cosine_scale(self.logit_scale)
+
     def attend(self, x: Tensor, bias: Tensor, masks: Sequence[tuple[int, Tensor | None]]) -> Tensor:
         """Attend within windows of several masks; see :func:`attend_in_parts`."""
-        qkv_bias = None
-        if self.q_bias is not None:
-            qkv_bias = torch.cat([self.q_bias, torch.zeros_like(self.q_bias), self.v_bias])
-        qkv = F.linear(x, self.qkv.weight, qkv_bias)
+        qkv = F.linear(x, self.qkv.weight, self.qkv_bias())
         q, k, v = qkv.unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
         q, k = scaled_cosines(q, k, self.logit_scale)
         dropout = self.attn_drop.p if self.attn_drop.training else 0.0
-        x = attend_in_parts(q, k, v, bias=bias, masks=masks, scale=1.0, dropout=dropout)
+        x = attend_in_parts(q, k, v, bias=bias, masks=masks, scale=self.scale, dropout=dropout)
         return self.proj_drop(self.proj(x.transpose(1, 2).flatten(2)))

@@ -17,8 +17,16 @@ from swin_mm.ops.cache import BoundedCache
 from swin_mm.ops.masks import Region, regions
 from swin_mm.ops.windows import WindowPlan
 
-TOKENS = 4096
-"""Tokens of a chunk, about; from a half to the double of it the speed is the same."""
+BYTES = 16384
+"""Bytes of one channel of a chunk: 4096 tokens in float32, 8192 in half precision.
+
+In float32 a half or the double of it is as fast. Half precision gains from more tokens at once.
+"""
+
+
+def tokens_for(dtype: torch.dtype) -> int:
+    """Say how many tokens a chunk has, about, of a dtype to compute in."""
+    return BYTES // dtype.itemsize
 
 
 @dataclass(frozen=True)
@@ -31,31 +39,38 @@ class Chunk:
         images: which of the maps each window is from, (n,).
         padding: places in ``tokens`` that are padding, ``None`` where there are none.
         real: the other places, ``None`` where that is all of them.
+        targets: where the real tokens are in the maps; ``tokens`` where all are real.
     """
 
     tokens: Tensor
     images: Tensor
     regions: tuple[tuple[int, Region], ...]
+    targets: Tensor
     padding: Tensor | None = None
     real: Tensor | None = None
 
     @property
     def nbytes(self) -> int:
         """Memory of its tensors."""
-        held = (self.tokens, self.images, self.padding, self.real)
-        return sum(tensor.nbytes for tensor in held if tensor is not None)
+        held = [self.tokens, self.images]
+        if self.real is not None:
+            held += [self.padding, self.real, self.targets]
+        return sum(tensor.nbytes for tensor in held)
 
 
-def chunks_of(plan: WindowPlan, images: int, *, mask_padding: bool = False) -> list[Chunk]:
+def chunks_of(
+    plan: WindowPlan, images: int, *, tokens: int, mask_padding: bool = False
+) -> list[Chunk]:
     """Divide the windows of some maps into chunks.
 
     Args:
         plan: where the windows of each map lie.
         images: maps after each other.
+        tokens: of a chunk at most, if a window has no more.
         mask_padding: whether padding is hidden, which changes the regions.
     """
     side = math.prod(plan.window)
-    most = max(TOKENS // side, 1)
+    most = max(tokens // side, 1)
     index = _tokens_by_window(plan)  # (rows, columns, N)
     ordered, origins, owners = [], [], []
     offsets = torch.arange(images) * math.prod(plan.size)
@@ -68,10 +83,10 @@ def chunks_of(plan: WindowPlan, images: int, *, mask_padding: bool = False) -> l
             part = torch.where(part < 0, part, part + offsets[:, None, None]).flatten(0, 1)
             ordered.append(part)
             owners.append((len(part), region))
-    tokens, origin = torch.cat(ordered), torch.cat(origins)
-    starts = range(0, len(tokens), most)
+    order, origin = torch.cat(ordered), torch.cat(origins)
+    starts = range(0, len(order), most)
     return [
-        _chunk(tokens[at : at + most], origin[at : at + most], _within(owners, at, at + most))
+        _chunk(order[at : at + most], origin[at : at + most], _within(owners, at, at + most))
         for at in starts
     ]
 
@@ -102,9 +117,16 @@ def _chunk(tokens: Tensor, images: Tensor, owners: tuple[tuple[int, Region], ...
     flat = tokens.flatten().clone()
     is_padding = flat < 0
     if not is_padding.any():
-        return Chunk(flat, images.clone(), owners)
+        return Chunk(flat, images.clone(), owners, targets=flat)
     padding, real = is_padding.nonzero()[:, 0], (~is_padding).nonzero()[:, 0]
-    return Chunk(flat.clamp(min=0), images.clone(), owners, padding, real)
+    return Chunk(
+        flat.clamp(min=0),
+        images.clone(),
+        owners,
+        targets=flat.index_select(0, real),
+        padding=padding,
+        real=real,
+    )
 
 
 class ChunkCache:
@@ -122,15 +144,17 @@ class ChunkCache:
         """Bytes that they take."""
         return self._cache.size
 
-    def chunks(self, plan: WindowPlan, images: int, *, mask_padding: bool) -> list[Chunk]:
+    def chunks(
+        self, plan: WindowPlan, images: int, *, tokens: int, mask_padding: bool
+    ) -> list[Chunk]:
         """Return what :func:`chunks_of` gives."""
 
         def make() -> tuple[list[Chunk], int]:
             with torch.inference_mode(False):  # an index made there could not serve training
-                made = chunks_of(plan, images, mask_padding=mask_padding)
+                made = chunks_of(plan, images, tokens=tokens, mask_padding=mask_padding)
             return made, sum(chunk.nbytes for chunk in made)
 
-        return self._cache.get((plan, images, mask_padding), make)
+        return self._cache.get((plan, images, tokens, mask_padding), make)
 
 
 CHUNKS = ChunkCache()

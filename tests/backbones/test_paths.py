@@ -23,8 +23,7 @@ def division(request, monkeypatch):
     if request.param == "whole":
         monkeypatch.setattr("swin_mm.layers.block.can_run_by_chunks", lambda *_: False)
         return
-    for place in ("swin_mm.ops.chunks", "swin_mm.layers.chunked"):
-        monkeypatch.setattr(f"{place}.TOKENS", 200)
+    monkeypatch.setattr("swin_mm.ops.chunks.BYTES", 800)
     monkeypatch.setattr("swin_mm.layers.chunked.CHUNKS", ChunkCache())
 
 

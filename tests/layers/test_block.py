@@ -37,7 +37,7 @@ def test_every_second_block_is_shifted_and_has_its_own_rate():
 
 
 def test_recomputing_keeps_the_blocks_input_alone():
-    x = torch.randn(1, 6, 6, 8, requires_grad=True)
+    x = torch.randn(1, 60, 60, 8, requires_grad=True)
 
     def saved_bytes(with_cp):
         block = randomise(SwinBlock(8, 2, options=options(with_cp=with_cp)))

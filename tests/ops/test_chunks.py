@@ -2,7 +2,9 @@ import pytest
 import torch
 
 from swin_mm.ops import WindowPlan, cut_windows, regions
-from swin_mm.ops.chunks import TOKENS, ChunkCache, chunks_of
+from swin_mm.ops.chunks import ChunkCache, chunks_of, tokens_for
+
+TOKENS = tokens_for(torch.float32)
 
 PLANS = [
     WindowPlan.of((h, w), window, shifted=shifted)
@@ -40,22 +42,23 @@ def test_chunks_hold_the_windows_of_the_plan_region_by_region(plan, images):
         for row in regions(plan)
         for region in row
     ]
-    assert torch.equal(taken(x, chunks_of(plan, images)), torch.cat(wanted))
+    assert torch.equal(taken(x, chunks_of(plan, images, tokens=TOKENS)), torch.cat(wanted))
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_every_token_is_put_back_once(plan):
-    real = [
-        chunk.tokens if chunk.real is None else chunk.tokens[chunk.real]
-        for chunk in chunks_of(plan, 2)
-    ]
+    chunks = chunks_of(plan, 2, tokens=TOKENS)
     height, width = plan.size
-    assert torch.equal(torch.cat(real).sort().values, torch.arange(2 * height * width))
+    targets = torch.cat([chunk.targets for chunk in chunks])
+    assert torch.equal(targets.sort().values, torch.arange(2 * height * width))
+    for chunk in chunks:
+        real = chunk.tokens if chunk.real is None else chunk.tokens[chunk.real]
+        assert torch.equal(chunk.targets, real)
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_regions_and_pictures_are_told_window_by_window(plan):
-    for chunk in chunks_of(plan, 2):
+    for chunk in chunks_of(plan, 2, tokens=TOKENS):
         assert sum(number for number, _ in chunk.regions) == len(chunk.images)
         first = chunk.tokens.view(len(chunk.images), -1).amax(dim=1)  # padding says 0
         height, width = plan.size
@@ -64,9 +67,9 @@ def test_regions_and_pictures_are_told_window_by_window(plan):
 
 def test_chunks_are_few_tokens_each_and_one_window_at_least():
     plan = WindowPlan.of((60, 80), (7, 7), shifted=True)
-    sizes = [len(chunk.tokens) for chunk in chunks_of(plan, 1)]
+    sizes = [len(chunk.tokens) for chunk in chunks_of(plan, 1, tokens=TOKENS)]
     assert max(sizes) <= TOKENS < sum(sizes)
-    (chunk,) = chunks_of(WindowPlan.of((90, 90), (90, 90)), 1)
+    (chunk,) = chunks_of(WindowPlan.of((90, 90), (90, 90)), 1, tokens=TOKENS)
     assert len(chunk.images) == 1
 
 
@@ -74,12 +77,18 @@ def test_the_bytes_of_kept_chunks_are_bounded():
     cache = ChunkCache(limit=100_000)
     for side in range(20, 60):
         plan = WindowPlan.of((side, side), (7, 7), shifted=True)
-        cache.chunks(plan, 1, mask_padding=False)
+        cache.chunks(plan, 1, tokens=TOKENS, mask_padding=False)
         assert cache.size <= 100_000
     assert cache.size > 0
 
 
 def test_hidden_padding_has_regions_of_its_own():
     plan = WindowPlan.of((10, 10), (7, 7))
-    (plain,), (hidden,) = (chunks_of(plan, 1, mask_padding=mask) for mask in (False, True))
+    (plain,), (hidden,) = (
+        chunks_of(plan, 1, tokens=TOKENS, mask_padding=mask) for mask in (False, True)
+    )
     assert len(plain.regions) < len(hidden.regions)
+
+
+def test_half_precision_takes_twice_the_tokens():
+    assert tokens_for(torch.bfloat16) == 2 * tokens_for(torch.float32) == 8192

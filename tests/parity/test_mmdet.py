@@ -60,9 +60,9 @@ def test_maps_and_gradients_equal_mmdetections(size, window, with_cp):
     model = ours(them, window_size=window, with_cp=with_cp)
     by_map, by_gradient, name = differences(model, maps, gradients, size)
     assert by_map < 1e-5
-    # Recomputed, gradients are summed chunk by chunk. Over the 67 thousand tokens of the largest
-    # map both ways round, MMDetection's further from float64 (1.1e-5) than ours (0.8e-5).
-    assert by_gradient < (2e-5 if with_cp else 1e-5), name
+    # Gradients are summed chunk by chunk. Over the 67 thousand tokens of the largest map both are
+    # off, MMDetection's further from float64 (1.1e-5) than ours (0.8e-5).
+    assert by_gradient < (2e-5 if size == (800, 1333) else 1e-5), name
     with torch.no_grad():  # the fused kernel
         inferred = model(torch.randn(1, 3, *size, generator=torch.Generator().manual_seed(0)))
     assert max(worst_difference(a, b) for a, b in zip(inferred, maps, strict=True)) < 1e-5

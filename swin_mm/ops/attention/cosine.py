@@ -25,16 +25,27 @@ def scaled_cosines(q: Tensor, k: Tensor, logit_scale: Tensor) -> tuple[Tensor, T
     Returns:
         Queries and keys for :func:`swin_mm.ops.window_attention` with ``scale=1.0``.
     """
-    dtype = torch.promote_types(q.dtype, torch.float32)
-    scale = logit_scale.to(dtype).clamp(max=math.log(LARGEST_SCALE)).exp()
-    return _unit(q.to(dtype)) * scale, _unit(k.to(dtype))
+    return unit_length(q) * cosine_scale(logit_scale), unit_length(k)
 
 
-def _unit(x: Tensor) -> Tensor:
-    """Bring vectors to length 1, but for zeros, which stay.
+def cosine_scale(logit_scale: Tensor) -> Tensor:
+    """Return what cosines are multiplied with, of the shape of its logarithm, 100 at most."""
+    wide = torch.promote_types(logit_scale.dtype, torch.float32)
+    return logit_scale.to(wide).clamp(max=math.log(LARGEST_SCALE)).exp()
+
+
+def unit_length(x: Tensor) -> Tensor:
+    """Bring vectors (..., d) to length 1, but for zeros, which stay; in float32 at least."""
+    x = x.to(torch.promote_types(x.dtype, torch.float32))
+    return x / lengths(x)
+
+
+def lengths(x: Tensor) -> Tensor:
+    """Return the lengths of vectors (..., d), as (..., 1), and 1 for zeros.
 
     Keys have no bias, so those of padding are zeros. Divided by 1, their gradient is finite in
-    every dtype; by a small epsilon it would leave the range of float16.
+    every dtype; by a small epsilon it would leave the range of float16. Replaced before the root,
+    which has no derivative at zero: that of the derivative would be NaN.
     """
-    length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    return x / length.where(length > _SHORTEST, 1.0)
+    squares = x.square().sum(-1, keepdim=True)
+    return squares.where(squares > _SHORTEST**2, 1.0).sqrt()

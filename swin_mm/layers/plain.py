@@ -1,0 +1,49 @@
+"""What has to hold before a fast path may take the place of modules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules import module as torch_module
+
+
+def are_plain(modules: Iterable[nn.Module], x: Tensor) -> bool:
+    """Say whether nothing but the numbers in them tells what modules do with x.
+
+    Hooks would go unseen, and sharded parameters, or ones of another dtype, would be misread. Under
+    autocast x may be of its dtype, and the parameters of float32.
+    """
+    device, dtype = x.device.type, x.dtype
+    if torch.is_autocast_enabled(device) and dtype == torch.get_autocast_dtype(device):
+        dtype = torch.float32
+    if _globally_watched():
+        return False
+    return not any(
+        _is_watched(module)
+        or any(
+            parameter is not None
+            and (type(parameter) is not nn.Parameter or parameter.dtype != dtype)
+            for parameter in module._parameters.values()
+        )
+        for module in modules
+    )
+
+
+def _is_watched(module: nn.Module) -> bool:
+    return bool(
+        module._forward_hooks
+        or module._forward_pre_hooks
+        or module._backward_hooks
+        or module._backward_pre_hooks
+    )
+
+
+def _globally_watched() -> bool:
+    return bool(
+        torch_module._global_forward_hooks
+        or torch_module._global_forward_pre_hooks
+        or torch_module._global_backward_hooks
+        or torch_module._global_backward_pre_hooks
+    )

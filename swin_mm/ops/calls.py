@@ -1,0 +1,18 @@
+"""Who is calling: someone with numbers, or a tracer."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+
+def is_plain_call(x: Tensor) -> bool:
+    """Say whether a call is one of numbers: nothing traces, maps over, or pretends to be x."""
+    return not (
+        torch.compiler.is_compiling()
+        or type(x) is not Tensor
+        or torch._C._functorch.peek_interpreter_stack() is not None
+        or forward_ad._current_level >= 0
+        or torch.overrides._get_current_function_mode_stack()
+    )
