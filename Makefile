@@ -32,7 +32,7 @@ test: lint ## Run the linters and the whole test suite (about 12 minutes on two 
 lint: setup ## Check the style: ruff, and shellcheck where it is installed
 	@$(python) -m ruff check .
 	@$(python) -m ruff format --check .
-	@if command -v shellcheck >/dev/null; then shellcheck tools/*.sh .ci/run; fi
+	@if command -v shellcheck >/dev/null; then shellcheck tools/*.sh benchmarks/*.sh .ci/run; fi
 
 format: setup ## Let ruff correct the style
 	@$(python) -m ruff check --fix .

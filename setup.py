@@ -45,6 +45,7 @@ setup(
             "regex",
         ],
         "safetensors": ["safetensors>=0.4"],
+        "triton": ["triton>=3.2,<3.10"],
         "test": ["hypothesis>=6.100", "pytest>=8", "safetensors>=0.4"],
         "dev": ["hypothesis>=6.100", "pytest>=8", "ruff>=0.9", "safetensors>=0.4"],
     },

@@ -27,7 +27,7 @@ ROOMS = {
     "__init__": {"backbones"},
 }
 LIBRARIES = {
-    "ops": {"torch"},
+    "ops": {"torch", "triton"},
     "layers": {"torch"},
     "checkpoints": {"torch", "safetensors"},
     "registry": {"mmengine"},
