@@ -3,10 +3,10 @@
 python benchmarks/growth.py --machine 'yours, in words' --out benchmarks/results/growth.json
 
 Every figure comes from a process of its own, of one thread. The sides of its pictures are random,
-mostly small, which is quick; the first picture is the largest, so that all figures have seen it.
-`resident` is the process's memory as the system counts it, `held` the same after glibc gave back
-what nobody uses (Linux). oneDNN keeps the 1024 newest of its compiled operations, a new one for
-every shape; `--onednn-keeps` says how many it may, and tells its part from ours.
+mostly small, which is quick; the last before each reading is the largest, so that both readings
+follow the same. `resident` is the process's memory as the system counts it, `held` the same after
+glibc gave back what nobody uses (Linux). oneDNN keeps the 1024 newest of its compiled operations, a
+new one for every shape; `--onednn-keeps` says how many it may, and tells its part from ours.
 """
 
 import argparse
@@ -53,13 +53,14 @@ def build(network: str, task: str) -> nn.Module:
 
 
 def sizes(number: int, longest: int) -> list[tuple[int, int]]:
-    """Draw heights and widths, px, the largest first."""
+    """Draw heights and widths, px; those before a reading are the largest."""
     draw = random.Random(0)
     drawn = [
         tuple(round(math.exp(math.log(longest) * draw.random() ** 1.5)) for _ in range(2))
-        for _ in range(number - 1)
+        for _ in range(number)
     ]
-    return [(longest, longest), *drawn]
+    drawn[EARLY - 1] = drawn[-1] = longest, longest
+    return drawn
 
 
 def step(net: nn.Module, size: tuple[int, int], task: str, precision: str) -> None:
@@ -147,6 +148,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--cell", type=json.loads, help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.sizes <= EARLY:
+        parser.error(f"--sizes must be more than {EARLY}")
     if args.cell:
         print(json.dumps(measure(args.cell)))
         return
