@@ -180,7 +180,7 @@ class _Job:
             given = source[rows].index_select(0, chunk.tokens)
             if self.recompute:
                 _, kept = block_forward(
-                    given.clone(), weights, windows, dtype=self.dtype, keep=True
+                    given.clone(), weights, windows, dtype=self.dtype, keep=True, again=True
                 )
             else:
                 kept = next(at)

@@ -65,8 +65,14 @@ FLAT = 13
 
 
 def block_forward(
-    x: Tensor, weights: BlockWeights, windows: WindowBatch, *, dtype: torch.dtype, keep: bool
-) -> tuple[Tensor, Kept | None]:
+    x: Tensor,
+    weights: BlockWeights,
+    windows: WindowBatch,
+    *,
+    dtype: torch.dtype,
+    keep: bool,
+    again: bool = False,
+) -> tuple[Tensor | None, Kept | None]:
     """Do what :func:`swin_mm.ops.block.reference_block` does, writing into ``x`` on the way.
 
     Args:
@@ -75,6 +81,7 @@ def block_forward(
         windows: what holds for these windows.
         dtype: what linear layers compute in.
         keep: whether to keep what :func:`swin_mm.ops.block.block_backward` needs.
+        again: whether that is all that is wanted, and what becomes of the tokens is known.
 
     Returns:
         What becomes of the real tokens, (real, C), and what is kept.
@@ -100,17 +107,16 @@ def block_forward(
     given2 = y.to(dtype)
     hidden = linear(given2, weights.fc1, usual=usual)
     active = F.gelu(hidden) if keep else torch.ops.aten.gelu_(hidden)
-    y = linear(active, weights.fc2, usual=usual)
+    y = None if again and not post_norm else linear(active, weights.fc2, usual=usual)
     if post_norm:
         branch2, (y, *moments2) = y, norm(y, weights.norm2)
-    y = windows.keep(y, 1)
     if not keep:
-        return middle.add_(y), None
+        return middle.add_(windows.keep(y, 1)), None
     kept = Kept(
         given1, tuple(moments1), qkv, attended, branch1, middle,
         given2, tuple(moments2), hidden, active, branch2,
     )  # fmt: skip
-    return middle + y, kept
+    return None if again else middle + windows.keep(y, 1), kept
 
 
 def linear(x: Tensor, layer: LinearWeights, *, usual: bool = False) -> Tensor:
