@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from swin_mm.ops.views import join_axes, split_axes
+
 SmallMaps = Literal["shift", "still"]
 
 
@@ -82,7 +84,8 @@ class WindowPlan:
     def counts(self) -> tuple[int, int]:
         """Rows and columns of windows."""
         (height, width), (mh, mw) = self.size, self.window
-        return -(-height // mh), -(-width // mw)
+        # One rounding down each, for the sake of tracers, which think long about nested signs.
+        return (height + mh - 1) // mh, (width + mw - 1) // mw
 
     @property
     def num_windows(self) -> int:
@@ -115,17 +118,21 @@ class WindowPlan:
         """Undo :meth:`lay_out`: roll back, then crop to (B, H, W, C)."""
         if any(self.shift):
             x = x.roll(self.shift, dims=(1, 2))
-        if torch.compiler.is_compiling() or any(self.padding):
-            x = x[:, : self.size[0], : self.size[1]]
-        return x
+        if torch.compiler.is_compiling():
+            # Not by slices, whose lengths are new unknowns to a tracer. And copied: a crop that
+            # crops nothing is contiguous, which would set sizes of whole windows apart.
+            x = x.narrow(1, 0, self.size[0]).narrow(2, 0, self.size[1])
+            return x.clone(memory_format=torch.contiguous_format)
+        return x[:, : self.size[0], : self.size[1]] if any(self.padding) else x
 
 
 def cut_windows(x: Tensor, window: tuple[int, int]) -> Tensor:
     """Cut a map of whole windows (B, H, W, C) into windows (B * nW, N, C), row after row."""
     mh, mw = window
     batch, height, width, channels = x.shape
-    x = x.view(batch, height // mh, mh, width // mw, mw, channels)
-    return x.transpose(2, 3).reshape(-1, mh * mw, channels)
+    rows, columns = height // mh, width // mw
+    x = split_axes(x, (batch, rows, mh, columns, mw, channels)).transpose(2, 3)
+    return join_axes(x, (batch * rows * columns, mh * mw, channels))
 
 
 def join_windows(windows: Tensor, window: tuple[int, int], counts: tuple[int, int]) -> Tensor:
@@ -137,5 +144,6 @@ def join_windows(windows: Tensor, window: tuple[int, int], counts: tuple[int, in
         counts: rows and columns of windows of one map.
     """
     (mh, mw), (rows, columns), channels = window, counts, windows.shape[-1]
-    x = windows.view(-1, rows, columns, mh, mw, channels)
-    return x.transpose(2, 3).reshape(-1, rows * mh, columns * mw, channels)
+    batch = windows.shape[0] // (rows * columns)
+    x = split_axes(windows, (batch, rows, columns, mh, mw, channels)).transpose(2, 3)
+    return join_axes(x, (batch, rows * mh, columns * mw, channels))
