@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import torch
 from mmengine.logging import print_log
@@ -16,12 +17,14 @@ from torch import Tensor, nn
 from swin_mm.backbones.arguments import as_pair, whole_numbers
 from swin_mm.backbones.checks import (
     check_choices,
+    check_compile,
     check_pictures,
     check_rates,
     check_sizes,
     check_stages,
     check_strides,
 )
+from swin_mm.backbones.compile import Compiled
 from swin_mm.backbones.factories import activation_factory, norm_factory
 from swin_mm.backbones.initialisation import draw_weights, obey_init_cfg
 from swin_mm.backbones.pretrained import join_init_cfg
@@ -67,6 +70,7 @@ class SwinBody(BaseModule):
         act_cfg: Mapping = MappingProxyType({"type": "GELU"}),
         norm_cfg: Mapping = MappingProxyType({"type": "LN"}),
         with_cp: bool = False,
+        compile: bool | Mapping[str, Any] = False,
         pretrained: str | None = None,
         convert_weights: bool | None = None,
         frozen_stages: int = -1,
@@ -88,6 +92,8 @@ class SwinBody(BaseModule):
         check_stages(embed_dims, depths=depths, num_heads=num_heads, out_indices=out_indices)
         check_strides(strides, patch=patch, num_stages=len(depths))
         check_choices(frozen_stages, num_stages=len(depths), small_maps=small_maps)
+        options = check_compile(compile)
+        self.compiled = None if options is None else Compiled(options)
         attentions = attentions(len(depths))
         norm = norm_factory(norm_cfg)
         norm_of_patches = norm if patch_norm else None
@@ -171,6 +177,12 @@ class SwinBody(BaseModule):
             ValueError: if x is not of that shape.
         """
         check_pictures(x, self.patch_embed.projection.in_channels)
+        if self.compiled is not None:
+            return self.compiled(SwinBody._maps, self, x)
+        return self._maps(x)
+
+    def _maps(self, x: Tensor) -> list[Tensor]:
+        """Compute the maps of pictures that were checked."""
         x = self.patch_embed(x)
         if self.absolute_pos_embed is not None:
             embedding = self.absolute_pos_embed

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+import inspect
+from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import get_args
+from typing import Any, get_args
 
+import torch
 from torch import Tensor
 
 from swin_mm.backbones.arguments import is_whole
@@ -115,3 +118,35 @@ def check_rates(**rates: float) -> None:
     for name, rate in rates.items():
         if not isinstance(rate, Real) or not 0 <= rate <= 1:
             raise ValueError(f"{name} must be from 0 to 1, got {rate!r}")
+
+
+def check_compile(compile: bool | Mapping[str, Any]) -> dict[str, Any] | None:
+    """Read ``compile``: whether to, or with which keywords of ``torch.compile``.
+
+    Returns:
+        The keywords, or ``None`` for no compiling.
+
+    Raises:
+        ValueError: if it is neither.
+        TypeError: if ``torch.compile`` has no such keyword.
+    """
+    if isinstance(compile, bool):
+        return {} if compile else None
+    if not isinstance(compile, Mapping):
+        raise ValueError(
+            f"compile must be True, False or a dict of torch.compile's keywords, got {compile!r}; "
+            "a mode is compile=dict(mode='max-autotune')"
+        )
+    known = [name for name in inspect.signature(torch.compile).parameters if name != "model"]
+    for name in compile:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+            proposal = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+            raise TypeError(f"torch.compile has no keyword {name!r}; {proposal}")
+    if compile.get("mode") is not None and compile.get("options") is not None:
+        raise ValueError(
+            f"torch.compile takes a mode or options, not both, got mode={compile['mode']!r} and "
+            f"options={compile['options']!r}; torch._inductor.list_mode_options() says which "
+            "options a mode stands for"
+        )
+    return dict(compile)

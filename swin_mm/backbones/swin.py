@@ -49,6 +49,9 @@ class SwinTransformer(SwinBody):
         act_cfg: activation of the FFNs.
         norm_cfg: all norms.
         with_cp: keep only the blocks' inputs for the backward pass (non-reentrant).
+        compile: run the backbone, and it alone, through ``torch.compile``, from the first forward
+            pass on; a dict is its keywords, as ``dict(mode='max-autotune')``. Parameters keep
+            their names.
         pretrained: deprecated; ``init_cfg=dict(type='Pretrained', checkpoint=...)``.
         convert_weights: not needed; layouts are recognised. Accepted with a note.
         frozen_stages: -1 none; 0 patch embedding; n also the first n stages, with their merging

@@ -237,36 +237,6 @@ def test_autocast_runs_and_stays_near(build, grad):
         assert all(p.grad.isfinite().all() for p in model.stages.parameters())
 
 
-@pytest.mark.skipif(" " in torch.__file__, reason="torch's compiler fails in a path with spaces")
-def test_a_compiled_network_equals_the_eager_one_at_two_sizes(build):
-    model = build(depths=(2,), num_heads=(2,), strides=(4,), out_indices=(0,)).eval()
-    compiled = torch.compile(model, fullgraph=True, dynamic=False)
-    for size in ((32, 32), (41, 66)):
-        x = torch.randn(1, 3, *size)
-        with torch.no_grad():
-            assert worst_difference(compiled(x)[0], model(x)[0]) < 1e-5
-
-
-def test_one_traced_graph_serves_all_sizes(build):
-    torch._dynamo.reset()
-    compilations = []
-
-    def count(graph, _):
-        compilations.append(graph)
-        return graph
-
-    # The second size, by which the graph is traced, must divide neither into windows nor in two.
-    small = {"depths": (2, 2), "num_heads": (1, 2), "strides": (4, 2), "out_indices": (0, 1)}
-    model = build(**small, window_size=7).eval()
-    compiled = torch.compile(model, fullgraph=True, backend=count)
-    for size in ((64, 64), (70, 61), (90, 101), (129, 66)):
-        x = torch.randn(1, 3, *size)
-        with torch.no_grad():
-            for a, b in zip(compiled(x), model(x), strict=True):
-                assert worst_difference(a, b) < 1e-5
-    assert len(compilations) <= 2  # the first size, then any
-
-
 def test_any_channels_are_taken_and_other_shapes_refused(build):
     assert build(in_channels=5)(torch.randn(1, 5, 9, 9))[0].shape == (1, 8, 3, 3)
     with pytest.raises(ValueError, match=r"\(batch, 3, height, width\), got shape \(1, 4, 9, 9\)"):
