@@ -136,7 +136,7 @@ class ChunkCache:
         limit: bytes that all of them may take.
     """
 
-    def __init__(self, limit: int = 32 * 2**20) -> None:
+    def __init__(self, limit: int = 16 * 2**20) -> None:
         self._cache = BoundedCache(limit)
 
     @property
