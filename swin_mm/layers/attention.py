@@ -62,6 +62,11 @@ class WindowAttention(RelativePositionBias):
         """
         return self.attend(x, bias, [(x.shape[0], mask)])
 
+    def is_plain(self) -> bool:
+        """Say whether it is made of linear layers and dropout, and of nothing else."""
+        kinds = [type(one) for one in (self.qkv, self.proj, self.attn_drop, self.proj_drop)]
+        return kinds == [nn.Linear, nn.Linear, nn.Dropout, nn.Dropout]
+
     def qkv_bias(self) -> Tensor | None:
         """Return the bias of queries, keys and values, (3 C,)."""
         return self.qkv.bias

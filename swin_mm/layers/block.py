@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,46 +11,11 @@ from torch.utils.checkpoint import checkpoint
 
 from swin_mm.layers.attention import AttentionFactory, ShiftedWindowAttention
 from swin_mm.layers.chunked import can_run_by_chunks, run_by_chunks
+from swin_mm.layers.ffn import FFN, ActivationFactory
 from swin_mm.layers.patch import NormFactory, PatchMerging
 from swin_mm.layers.stochastic_depth import DropPath
 from swin_mm.ops.block import BlockWeights, LinearWeights, NormWeights
 from swin_mm.ops.windows import SmallMaps
-
-ActivationFactory = Callable[[], nn.Module]
-
-
-class FFN(nn.Module):
-    """Two linear layers with an activation between, token by token.
-
-    ``layers.0.0`` and ``layers.1`` are the linear layers: MMCV's names.
-
-    Args:
-        embed_dims: channels, C.
-        feedforward_channels: channels in between.
-        activation: makes the activation.
-        drop_rate: share to drop after each linear layer in training.
-    """
-
-    def __init__(
-        self,
-        embed_dims: int,
-        feedforward_channels: int,
-        *,
-        activation: ActivationFactory,
-        drop_rate: float = 0.0,
-    ) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(
-            nn.Sequential(
-                nn.Linear(embed_dims, feedforward_channels), activation(), nn.Dropout(drop_rate)
-            ),
-            nn.Linear(feedforward_channels, embed_dims),
-            nn.Dropout(drop_rate),
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map tokens (B, H, W, C) to tokens of the same shape."""
-        return self.layers(x)
 
 
 @dataclass(frozen=True)
@@ -124,7 +89,7 @@ class SwinBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map tokens (B, H, W, C) to tokens of the same shape."""
-        if can_run_by_chunks(self, x):
+        if type(self) is SwinBlock and can_run_by_chunks(self, x):
             first, second = (self.drop.factors(x.shape[0], x.device) for _ in range(2))
             return run_by_chunks(self, x, None if first is None else (first, second))
         if self.with_cp and torch.is_grad_enabled():

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from swin_mm.layers.attention import WindowAttention
+from swin_mm.layers.attention import ShiftedWindowAttention, WindowAttention
 from swin_mm.layers.cosine_attention import CosineWindowAttention
+from swin_mm.layers.ffn import FFN
 from swin_mm.layers.plain import are_plain
+from swin_mm.layers.stochastic_depth import DropPath
 from swin_mm.ops.attention import preferred_attention
 from swin_mm.ops.attention.precision import autocast_off
 from swin_mm.ops.block import (
@@ -53,16 +55,18 @@ def can_run_by_chunks(block: SwinBlock, x: Tensor) -> bool:
     """
     if x.device.type != "cpu" or not is_plain_call(x) or preferred_attention() is not None:
         return False
-    attention, ffn = block.attn.w_msa, block.ffn.layers
+    attention, ffn, norms = block.attn.w_msa, block.ffn, (block.norm1, block.norm2)
+    parts = {
+        ShiftedWindowAttention: [block.attn],
+        DropPath: [block.drop],
+        FFN: [ffn],
+        nn.LayerNorm: norms,
+    }
+    if any(type(one) is not kind for kind, ones in parts.items() for one in ones):
+        return False
     if type(attention) not in (WindowAttention, CosineWindowAttention):
         return False
-    layers = (attention.qkv, attention.proj, ffn[0][0], ffn[1])
-    if any(type(layer) is not nn.Linear for layer in layers):
-        return False
-    norms, activation = (block.norm1, block.norm2), ffn[0][1]
-    if any(type(norm) is not nn.LayerNorm for norm in norms):
-        return False
-    if type(activation) is not nn.GELU or activation.approximate != "none":
+    if not (ffn.is_plain() and attention.is_plain()):
         return False
     inner = list(itertools.islice(block.modules(), 1, None))
     if any(type(one) is nn.Dropout and one.training and one.p > 0 for one in inner):
@@ -158,7 +162,7 @@ class _Job:
         for rows, chunk, windows in self.chunks(x):
             given = source[rows].index_select(0, chunk.tokens)
             keep = keeping is not None
-            done, kept = block_forward(given, weights, windows, dtype=self.dtype, keep=keep)
+            done, kept = block_forward(given, weights, windows=windows, dtype=self.dtype, keep=keep)
             target[rows].index_copy_(0, chunk.targets, done)
             if keep:
                 keeping.append(kept)
@@ -168,6 +172,7 @@ class _Job:
         self,
         gradient: Tensor,
         x: Tensor,
+        *,
         weights: BlockWeights,
         keeping: list[Kept],
         sums: GradientSums,
@@ -180,29 +185,48 @@ class _Job:
             given = source[rows].index_select(0, chunk.tokens)
             if self.recompute:
                 _, kept = block_forward(
-                    given.clone(), weights, windows, dtype=self.dtype, keep=True, again=True
+                    given.clone(), weights, windows=windows, dtype=self.dtype, keep=True, again=True
                 )
             else:
                 kept = next(at)
             part = above[rows].index_select(0, chunk.targets)
-            part = block_backward(part, given, kept, weights, windows, sums)
+            part = block_backward(
+                part, given, kept=kept, weights=weights, windows=windows, sums=sums
+            )
             target[rows].index_copy_(0, chunk.targets, part)
         return out
 
-    def differentiate_again(
-        self, gradient: Tensor, x: Tensor, tensors: tuple, needed: list, skeleton: BlockWeights
-    ) -> tuple[Tensor | None, ...]:
-        """Do the same on the reference path, for whoever wants a gradient of the gradient."""
+    def differentiate_by_reference(
+        self, gradient: Tensor, inputs: Sequence[Tensor | None], *, skeleton: BlockWeights
+    ) -> list[Tensor | None]:
+        """Do the same on the reference path, for whoever wants a gradient of the gradient.
+
+        Args:
+            gradient: of the output.
+            inputs: x and the tensors of the weights.
+            skeleton: those weights without their tensors.
+        """
+        create = torch.is_grad_enabled()
+        with torch.enable_grad():
+            # Seen anew, or tied weights would each get the gradient of all, that of x's past too.
+            inputs = [None if tensor is None else tensor.view_as(tensor) for tensor in inputs]
+        x, *tensors = inputs
         weights = skeleton.with_tensors(tensors)
-        above, source = (t.reshape(-1, x.shape[-1]) for t in (gradient, x))
         done, given = [], []
-        for rows, chunk, windows in self.chunks(x):
-            tokens = source[rows].index_select(0, chunk.tokens)
-            done.append(reference_block(tokens, weights, windows, dtype=self.dtype))
-            given.append(above[rows].index_select(0, chunk.targets).to(done[-1].dtype))
-        wanted = [t for t, need in zip((x, *tensors), needed, strict=True) if need]
-        found = iter(torch.autograd.grad(done, wanted, given, create_graph=True, allow_unused=True))
-        return tuple(next(found) if need else None for need in needed)
+        with torch.enable_grad():
+            above, source = (t.reshape(-1, x.shape[-1]) for t in (gradient, x))
+            for rows, chunk, windows in self.chunks(x):
+                tokens = source[rows].index_select(0, chunk.tokens)
+                done.append(reference_block(tokens, weights, windows=windows, dtype=self.dtype))
+                given.append(above[rows].index_select(0, chunk.targets).to(done[-1].dtype))
+        wanted = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
+        found = iter(
+            torch.autograd.grad(done, wanted, given, create_graph=create, allow_unused=True)
+        )
+        return [
+            next(found) if tensor is not None and tensor.requires_grad else None
+            for tensor in inputs
+        ]
 
 
 class _ByChunks(torch.autograd.Function):
@@ -232,11 +256,12 @@ class _ByChunks(torch.autograd.Function):
         tensors, flat = tuple(saved[:number]), saved[number:]
         needed = ctx.needs_input_grad[2:]
         with autocast_off(x.device):
-            if torch.is_grad_enabled():
-                found = job.differentiate_again(gradient, x, tensors, needed, ctx.skeleton)
+            if torch.is_grad_enabled() or not is_plain_call(gradient):
+                inputs = (x, *tensors)
+                found = job.differentiate_by_reference(gradient, inputs, skeleton=ctx.skeleton)
                 return None, None, *found
             keeping = [Kept.from_flat(flat[at : at + FLAT]) for at in range(0, len(flat), FLAT)]
             weights = ctx.skeleton.with_tensors(tensors).computing_in(job.dtype)
             sums = GradientSums(weights, needed[1:])
-            below = job.differentiate(gradient, x, weights, keeping, sums)
+            below = job.differentiate(gradient, x, weights=weights, keeping=keeping, sums=sums)
         return None, None, below, *sums.result(tensors)

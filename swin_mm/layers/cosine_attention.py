@@ -75,6 +75,11 @@ class CosineWindowAttention(ContinuousPositionBias):
         """
         return self.attend(x, bias, [(x.shape[0], mask)])
 
+    def is_plain(self) -> bool:
+        """Say whether it is made of linear layers and dropout, and of nothing else."""
+        kinds = [type(one) for one in (self.qkv, self.proj, self.attn_drop, self.proj_drop)]
+        return kinds == [nn.Linear, nn.Linear, nn.Dropout, nn.Dropout]
+
     def qkv_bias(self) -> Tensor | None:
         """Return the bias of queries, keys and values, (3 C,); that of keys is zero."""
         if self.q_bias is None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from swin_mm.layers.plain import are_plain
 from swin_mm.ops.calls import is_plain_call
+from swin_mm.ops.views import join_axes, split_axes
 
 NormFactory = Callable[[int], nn.Module]
 
@@ -42,10 +43,12 @@ class PatchEmbed(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (B, in_channels, H, W) px to tokens (B, ceil(H / patch), ceil(W / patch), C)."""
         (height, width), (ph, pw) = x.shape[-2:], self.patch_size
-        bottom, right = -height % ph, -width % pw
+        # By one rounding down each: tracers think long about remainders of negative sizes.
+        bottom = (height + ph - 1) // ph * ph - height
+        right = (width + pw - 1) // pw * pw - width
         if torch.compiler.is_compiling() or bottom or right:  # one traced graph serves both
             x = F.pad(x, (0, right, 0, bottom))
-        if x.device.type == "cpu" and not torch.compiler.is_compiling():
+        if x.device.type == "cpu" and is_plain_call(x):
             # So it comes out as the tokens are wanted, and faster by half.
             x = x.contiguous(memory_format=torch.channels_last)
         x = self.projection(x).permute(0, 2, 3, 1)
@@ -89,16 +92,22 @@ class PatchMerging(nn.Module):
         """
         stride = self.stride
         # To whole strides; where neighbourhoods overlap, the last one needs one token more.
-        bottom, right = (-side % stride if stride > 1 else 1 for side in x.shape[1:3])
+        bottom, right = (
+            (side + stride - 1) // stride * stride - side if stride > 1 else 1
+            for side in x.shape[1:3]
+        )
         if torch.compiler.is_compiling() or bottom or right:  # one traced graph serves both
             x = F.pad(x, (0, 0, 0, right, 0, bottom))
         if stride == 2 and is_plain_call(x) and self._is_plain(x):
             return self._merge_by_neighbour(x)
-        down, across = (side - 1 for side in x.shape[1:3])
-        neighbours = [
-            x[:, i : i + down : stride, j : j + across : stride] for i in (0, 1) for j in (0, 1)
-        ]
-        x = torch.stack(neighbours, dim=-1).flatten(-2)
+        if torch.compiler.is_compiling() and stride == 2:
+            x = _by_twos(x)
+        else:
+            down, across = (side - 1 for side in x.shape[1:3])
+            neighbours = [
+                x[:, i : i + down : stride, j : j + across : stride] for i in (0, 1) for j in (0, 1)
+            ]
+            x = torch.stack(neighbours, dim=-1).flatten(-2)
         if self.norm is None:
             return self.reduction(x)
         return self.norm(self.reduction(x)) if self.post_norm else self.reduction(self.norm(x))
@@ -114,7 +123,7 @@ class PatchMerging(nn.Module):
         if self.norm is not None and not self.post_norm:
             affine = (_by_neighbour(t) for t in (self.norm.weight, self.norm.bias))
             x = F.layer_norm(x, (4 * channels,), *affine, self.norm.eps)
-        x = F.linear(x, _by_neighbour(self.reduction.weight))
+        x = F.linear(x, _by_neighbour(self.reduction.weight), self.reduction.bias)
         return x if self.norm is None or not self.post_norm else self.norm(x)
 
     def _is_plain(self, x: Tensor) -> bool:
@@ -122,6 +131,16 @@ class PatchMerging(nn.Module):
         modules = [module for module in (self.norm, self.reduction) if module is not None]
         kinds = {nn.LayerNorm, nn.Linear}
         return kinds.issuperset(map(type, modules)) and are_plain(modules, x)
+
+
+def _by_twos(x: Tensor) -> Tensor:
+    """Lay 2 x 2 neighbours behind each other, (B, H, W, C) to (B, H / 2, W / 2, 4 C).
+
+    By views alone: the lengths of slices are new unknowns to a tracer that does not know the size.
+    """
+    batch, height, width, channels = x.shape
+    x = split_axes(x, (batch, height // 2, 2, width // 2, 2, channels)).permute(0, 1, 3, 5, 2, 4)
+    return join_axes(x, (batch, height // 2, width // 2, 4 * channels))
 
 
 def _by_neighbour(weight: Tensor | None) -> Tensor | None:

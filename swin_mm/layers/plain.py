@@ -16,8 +16,8 @@ def are_plain(modules: Iterable[nn.Module], x: Tensor) -> bool:
     autocast x may be of its dtype, and the parameters of float32.
     """
     device, dtype = x.device.type, x.dtype
-    if torch.is_autocast_enabled(device) and dtype == torch.get_autocast_dtype(device):
-        dtype = torch.float32
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        dtype = torch.float32 if dtype == torch.get_autocast_dtype(device) else dtype
     if _globally_watched():
         return False
     return not any(
@@ -33,7 +33,8 @@ def are_plain(modules: Iterable[nn.Module], x: Tensor) -> bool:
 
 def _is_watched(module: nn.Module) -> bool:
     return bool(
-        module._forward_hooks
+        "forward" in module.__dict__  # patched on the instance
+        or module._forward_hooks
         or module._forward_pre_hooks
         or module._backward_hooks
         or module._backward_pre_hooks

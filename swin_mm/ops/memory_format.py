@@ -17,15 +17,15 @@ def channels_first(x: Tensor) -> Tensor:
     faster than its copy of a permuted map, forwards and backwards.
     """
     if x.device.type != "cpu" or not is_plain_call(x):
-        return x.permute(0, 3, 1, 2).contiguous()
+        # A copy in any case: whether there is one would be asked of a traced size.
+        return x.permute(0, 3, 1, 2).clone(memory_format=torch.contiguous_format)
     return _ChannelsFirst.apply(x)
 
 
 class _ChannelsFirst(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor) -> Tensor:
-        batch, height, width, channels = x.shape
-        return _transpose(x.reshape(batch, -1, channels)).view(batch, channels, height, width)
+        return _transpose(x.flatten(1, 2)).unflatten(2, x.shape[1:3])
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
@@ -33,6 +33,8 @@ class _ChannelsFirst(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        if not is_plain_call(gradient):  # mapped over
+            return gradient.permute(0, 2, 3, 1).contiguous()
         return _ChannelsLast.apply(gradient)
 
 
@@ -41,8 +43,7 @@ class _ChannelsLast(torch.autograd.Function):
     def forward(x: Tensor) -> Tensor:
         if not x.is_contiguous():  # channels last in memory already, or expanded
             return x.permute(0, 2, 3, 1).contiguous()
-        batch, channels, height, width = x.shape
-        return _transpose(x.view(batch, channels, -1)).view(batch, height, width, channels)
+        return _transpose(x.flatten(2)).unflatten(1, x.shape[2:])
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
@@ -50,7 +51,7 @@ class _ChannelsLast(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        return _ChannelsFirst.apply(gradient)
+        return channels_first(gradient)
 
 
 def _transpose(x: Tensor) -> Tensor:

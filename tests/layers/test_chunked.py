@@ -10,8 +10,9 @@ from random_weights import randomise, worst_difference
 import swin_mm.layers.block
 import swin_mm.layers.chunked
 from swin_mm import SwinTransformer, SwinTransformerV2
+from swin_mm.layers import FFN
 from swin_mm.ops.attention import prefer_attention
-from swin_mm.ops.block import WindowBatch
+from swin_mm.ops.block import GradientSums, WindowBatch
 from swin_mm.ops.chunks import ChunkCache
 
 SIZES = {"embed_dims": 8, "depths": (2, 2), "num_heads": (1, 2), "strides": (4, 2)}
@@ -113,13 +114,18 @@ def test_stochastic_depth_drops_the_same_pictures(kind, with_cp, whole):
 
 @pytest.mark.parametrize("with_cp", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_frozen_parameters_get_no_gradient(kind, with_cp):
-    model = build(kind, with_cp=with_cp, frozen_stages=1)
+def test_gradients_of_frozen_parameters_are_not_computed(kind, with_cp, monkeypatch):
+    model, results = build(kind, with_cp=with_cp, frozen_stages=1), []
     model.stages[1].blocks[0].norm1.weight.requires_grad_(False)
+    original = GradientSums.result
+    monkeypatch.setattr(
+        GradientSums, "result", lambda *a: results.append(original(*a)) or results[-1]
+    )
     found = gradients(model, torch.randn(1, 3, 60, 70))
-    assert found["stages.0.blocks.0.norm1.weight"] is None
-    assert found["stages.1.blocks.0.norm1.weight"] is None
     assert found["stages.1.blocks.0.norm1.bias"].abs().sum() > 0
+    assert len(results) == 4  # the frozen stage too passes a gradient on to the picture
+    assert all(one is None for result in results[2:] for one in result)
+    assert results[1][0] is None and results[1][1] is not None
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -284,3 +290,106 @@ def test_an_attention_that_was_asked_for_is_taken(monkeypatch):
         model(x)
     with torch.no_grad(), pytest.raises(TypeError):
         model(x)
+
+
+def test_tied_weights_have_one_gradient_each(whole):
+    model = build(SwinTransformer).double()
+    model.stages[0].blocks[0].norm2 = model.stages[0].blocks[0].norm1
+    model.stages[1].blocks[0] = model.stages[1].blocks[1]
+    x = torch.randn(1, 3, 40, 50).double().requires_grad_()
+
+    def first(create_graph):
+        weights = [x, *model.parameters()]
+        out = sum(one.sin().sum() for one in model(x))
+        return dict(enumerate(torch.autograd.grad(out, weights, create_graph=create_graph)))
+
+    wanted = whole(lambda: first(create_graph=False))
+    assert_alike(first(create_graph=False), wanted)
+    assert_alike({k: g.detach() for k, g in first(create_graph=True).items()}, wanted)
+
+
+class Doubled(torch.nn.Linear):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+class OtherFFN(FFN):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def replace_linear(block):
+    block.attn.w_msa.proj.__class__ = Doubled
+
+
+def replace_ffn(block):
+    block.ffn.__class__ = OtherFFN
+
+
+def replace_last(block):
+    block.ffn.layers[2] = torch.nn.Tanh()
+
+
+def lengthen(block):
+    block.ffn.layers.append(torch.nn.Tanh())
+
+
+def shorten(block):
+    block.ffn = torch.nn.Linear(8, 8)
+
+
+def patch(block):
+    forward = block.attn.w_msa.qkv.forward
+    block.attn.w_msa.qkv.forward = lambda x: 2 * forward(x)
+
+
+def without_drop(block):
+    block.drop = torch.nn.Identity()
+
+
+@pytest.mark.parametrize(
+    "change", [replace_linear, replace_ffn, replace_last, lengthen, shorten, patch, without_drop]
+)
+def test_what_took_a_parts_place_is_what_runs(change, whole):
+    model, x = build(SwinTransformer), torch.randn(1, 3, 50, 60).double()
+    change(model.stages[0].blocks[1])
+    model.double()
+    assert_alike(gradients(model, x), whole(lambda: gradients(model, x)))
+
+
+def test_gradients_of_many_outputs_come_at_once():
+    model = build(SwinTransformer).double()
+    x = torch.randn(1, 3, 20, 20).double().requires_grad_()
+    out = model(x)[1][0, :3, 0, 0]
+    (together,) = torch.autograd.grad(
+        out, x, torch.eye(3).double(), is_grads_batched=True, retain_graph=True
+    )
+    for one, row in zip(together, range(3), strict=True):
+        (alone,) = torch.autograd.grad(out[row], x, retain_graph=True)
+        assert worst_difference(one, alone) < 1e-9
+
+
+def test_a_network_maps_over_batches():
+    model, x = build(SwinTransformer).eval().requires_grad_(False), torch.randn(2, 1, 3, 40, 50)
+    with prefer_attention("reference"):
+        found = torch.func.vmap(lambda x: model(x)[1])(x)
+    assert worst_difference(found[1], model(x[1])[1]) < 1e-5
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
+def test_a_trace_can_be_saved(tmp_path):
+    model, x = build(SwinTransformer).eval().requires_grad_(False), torch.randn(1, 3, 40, 50)
+    with torch.no_grad():
+        traced = torch.jit.trace(lambda x: model(x)[1], x, check_trace=False)
+        traced.save(str(tmp_path / "network.pt"))
+        found = torch.jit.load(str(tmp_path / "network.pt"))(x)
+        assert worst_difference(found, model(x)[1]) < 1e-5
+
+
+@pytest.mark.parametrize("with_cp", [False, True])
+def test_no_pictures_give_no_maps_and_gradients_of_zero(with_cp):
+    model = build(SwinTransformer, with_cp=with_cp)
+    maps = model(torch.randn(0, 3, 40, 50))
+    assert [tuple(one.shape) for one in maps] == [(0, 8, 10, 13), (0, 16, 5, 7)]
+    sum(one.sum() for one in maps).backward()
+    assert all(p.grad is not None and not p.grad.any() for p in model.parameters())

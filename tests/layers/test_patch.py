@@ -30,9 +30,12 @@ def test_patches_are_normed_where_asked():
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("size", list(itertools.product((1, 2, 5, 6), (1, 3, 4))))
-def test_merging_is_unfold_and_a_linear_layer(size, stride):
+@pytest.mark.parametrize("bias", [False, True])
+def test_merging_is_unfold_and_a_linear_layer(size, stride, bias):
     merging = PatchMerging(3, 5, stride=stride, norm=nn.LayerNorm)
+    merging.reduction = nn.Linear(12, 5, bias=bias)  # a bias is for who puts another layer there
     nn.init.normal_(merging.norm.weight)
+    nn.init.normal_(merging.norm.bias)
     x = torch.randn(2, *size, 3)
     rows, columns = (-(-side // stride) for side in size)
     padded = F.pad(x, (0, 0, 0, stride + 1, 0, stride + 1))  # ample

@@ -4,7 +4,7 @@ import torch
 from swin_mm.ops.memory_format import channels_first
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (2, 3, 5, 7), (3, 80, 90, 70)])
+@pytest.mark.parametrize("shape", [(0, 3, 5, 7), (1, 1, 1, 1), (2, 3, 5, 7), (3, 80, 90, 70)])
 def test_maps_come_out_contiguous_with_channels_first(shape):
     x = torch.randn(shape)
     out = channels_first(x)

@@ -83,9 +83,12 @@ def _joined(bias: Tensor | None, mask: Tensor | None, q: Tensor) -> Tensor | Non
         return mask
     bias = bias[None]  # torch's CPU kernel takes a bias of four dimensions only
     bias = bias if mask is None else bias.masked_fill(~mask, float("-inf"))
-    if q.device.type == "cpu":
-        return bias if bias.dtype == torch.float32 else bias.to(q.dtype)
-    return aligned(bias.to(q.dtype))
+    if q.device.type != "cpu":
+        bias = aligned(bias.to(q.dtype))
+    elif bias.dtype != torch.float32:
+        bias = bias.to(q.dtype)
+    # Traced, a bias of 1 beside n windows would set n = 1 apart from all others.
+    return bias.expand(q.shape[0], -1, -1, -1) if torch.compiler.is_compiling() else bias
 
 
 def aligned(bias: Tensor) -> Tensor:

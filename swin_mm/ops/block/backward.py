@@ -56,15 +56,21 @@ class GradientSums:
 
     def result(self, like: Sequence[Tensor | None]) -> list[Tensor | None]:
         """Return the sums, in the order and with the dtypes of other tensors."""
+        needed = set(self._places.values())
         return [
-            None if total is None or tensor is None else total.to(tensor.dtype)
-            for total, tensor in zip(self._sums, like, strict=True)
+            None
+            if place not in needed or tensor is None
+            else torch.zeros_like(tensor)
+            if total is None  # a batch of no pictures
+            else total.to(tensor.dtype)
+            for place, (total, tensor) in enumerate(zip(self._sums, like, strict=True))
         ]
 
 
 def block_backward(
     gradient: Tensor,
     x: Tensor,
+    *,
     kept: Kept,
     weights: BlockWeights,
     windows: WindowBatch,
@@ -87,7 +93,9 @@ def block_backward(
 
     branch = windows.keep(gradient, 1)
     if post_norm:
-        branch = _norm_backward(branch, kept.branch2, kept.moments2, weights.norm2, sums)
+        branch = _norm_backward(
+            branch, kept.branch2, moments=kept.moments2, norm=weights.norm2, sums=sums
+        )
     branch = branch.to(dtype)
     sums.add_linear(weights.fc2, branch, kept.active)
     branch = branch @ weights.fc2.weight
@@ -95,21 +103,27 @@ def block_backward(
     sums.add_linear(weights.fc1, branch, kept.given2)
     branch = branch @ weights.fc1.weight
     if not post_norm:
-        branch = _norm_backward(branch, kept.middle, kept.moments2, weights.norm2, sums)
+        branch = _norm_backward(
+            branch, kept.middle, moments=kept.moments2, norm=weights.norm2, sums=sums
+        )
     gradient += branch
 
     branch = windows.keep(gradient, 0)
     if post_norm:
-        branch = _norm_backward(branch, kept.branch1, kept.moments1, weights.norm1, sums)
+        branch = _norm_backward(
+            branch, kept.branch1, moments=kept.moments1, norm=weights.norm1, sums=sums
+        )
     branch = branch.to(dtype)
     sums.add_linear(weights.proj, branch, kept.attended)
     branch = windows.put_real(branch @ weights.proj.weight)
-    branch = _attend_backward(branch, kept.qkv, weights, windows, sums)
+    branch = _attend_backward(branch, kept.qkv, weights=weights, windows=windows, sums=sums)
     sums.add_linear(weights.qkv, branch, kept.given1)
     branch = windows.take_real(branch @ weights.qkv.weight)
     if not post_norm:
         moments = [windows.take_real(moment) for moment in kept.moments1]
-        branch = _norm_backward(branch, windows.take_real(x), moments, weights.norm1, sums)
+        branch = _norm_backward(
+            branch, windows.take_real(x), moments=moments, norm=weights.norm1, sums=sums
+        )
     gradient += branch
     return gradient
 
@@ -127,7 +141,7 @@ def _sum_rows(x: Tensor) -> Tensor:
 
 
 def _norm_backward(
-    gradient: Tensor, x: Tensor, moments: Sequence[Tensor], norm: NormWeights, sums: GradientSums
+    gradient: Tensor, x: Tensor, *, moments: Sequence[Tensor], norm: NormWeights, sums: GradientSums
 ) -> Tensor:
     """Go back through a LayerNorm whose input was x, (rows, C)."""
     found, weight, bias = torch.ops.aten.native_layer_norm_backward(
@@ -146,7 +160,12 @@ def _norm_backward(
 
 
 def _attend_backward(
-    gradient: Tensor, qkv: Tensor, weights: BlockWeights, windows: WindowBatch, sums: GradientSums
+    gradient: Tensor,
+    qkv: Tensor,
+    *,
+    weights: BlockWeights,
+    windows: WindowBatch,
+    sums: GradientSums,
 ) -> Tensor:
     """Go back through the attention: from (n * N, C) to (n * N, 3 C).
 

@@ -67,8 +67,8 @@ FLAT = 13
 def block_forward(
     x: Tensor,
     weights: BlockWeights,
-    windows: WindowBatch,
     *,
+    windows: WindowBatch,
     dtype: torch.dtype,
     keep: bool,
     again: bool = False,
@@ -126,7 +126,8 @@ def linear(x: Tensor, layer: LinearWeights, *, usual: bool = False) -> Tensor:
     precision 5 to 10% of a block faster, but keeps a compiled kernel for each number of rows: so
     it is called for the ``usual`` one alone.
     """
-    if usual and x.dtype == torch.bfloat16 and layer.bias is not None and _has_onednn():
+    wanted = usual and x.dtype == torch.bfloat16 and layer.bias is not None
+    if wanted and torch._C._get_mkldnn_enabled() and _has_onednn():
         return torch.ops.mkldnn._linear_pointwise(x, layer.weight, layer.bias, "none", [], "")
     return F.linear(x, layer.weight, layer.bias)
 

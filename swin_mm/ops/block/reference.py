@@ -13,7 +13,7 @@ from swin_mm.ops.block.windows import WindowBatch, split_heads
 
 
 def reference_block(
-    x: Tensor, weights: BlockWeights, windows: WindowBatch, *, dtype: torch.dtype
+    x: Tensor, weights: BlockWeights, *, windows: WindowBatch, dtype: torch.dtype
 ) -> Tensor:
     """Attention, then FFN, each beside a residual (Liu et al. 2021, eq. 3; 2022, fig. 1).
 

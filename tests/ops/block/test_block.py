@@ -72,7 +72,7 @@ CASES = [
 def test_output_and_every_gradient_are_those_of_the_reference(case, around):
     learned, batch = weights(**case), windows(**around)
     x = torch.randn(WINDOWS * N, C).double().requires_grad_()
-    out = reference_block(x, learned, batch, dtype=torch.float64)
+    out = reference_block(x, learned, windows=batch, dtype=torch.float64)
     above = torch.randn_like(out)
     tensors = [tensor for tensor in learned.tensors() if tensor is not None]
     wanted = torch.autograd.grad(out, [x, *tensors], above)
@@ -82,7 +82,9 @@ def test_output_and_every_gradient_are_those_of_the_reference(case, around):
     found, kept = block_forward(x.detach().clone(), **run, keep=True)
     alone, nothing = block_forward(x.detach().clone(), **run, keep=False)
     sums = GradientSums(plain, [True] * len(plain.tensors()))
-    below = block_backward(above.clone(), x.detach(), kept, plain, batch, sums)
+    below = block_backward(
+        above.clone(), x.detach(), kept=kept, weights=plain, windows=batch, sums=sums
+    )
     assert nothing is None
     assert worst_difference(found, out.detach()) < 1e-12
     assert worst_difference(alone, out.detach()) < 1e-12
