@@ -59,7 +59,7 @@ bench: setup ## Measure the backbone beside other Swins (about 50 minutes on two
 	    --out benchmarks/results/backbone_peers.json \
 	    --peers timm torchvision huggingface openvino onnxruntime; \
 	else echo 'bench: skipped timm, torchvision, HuggingFace, OpenVINO and onnxruntime: make peers'; fi
-	@$(python) benchmarks/print_backbone.py --write
+	@$(if $(filter --list,$(BENCH_ARGS)),,$(python) benchmarks/print_backbone.py --write)
 
 clean: ## Remove what building and testing left behind
 	@rm -rf build dist .pytest_cache .ruff_cache .hypothesis
