@@ -93,6 +93,7 @@ def block_forward(
         y, *moments1 = norm(x, weights.norm1)
     if windows.padding is not None:
         y = y.index_fill_(0, windows.padding, 0)
+    # Norms last, y is x, which the residual is about to be added to in place.
     given1 = y.clone() if keep and post_norm and x.dtype == dtype else y.to(dtype)
     qkv = linear(given1, weights.qkv, usual=usual)
     attended = windows.take_real(_attend(qkv, weights, windows))

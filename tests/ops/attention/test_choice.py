@@ -115,7 +115,7 @@ def test_triton_computes_on_the_cpu_for_its_interpreter_alone(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     assert OBSTACLES["triton"](on(device="cpu")) is None
-    assert OBSTACLES["triton"](on(device="mps")) is not None
+    assert "mps" in OBSTACLES["triton"](on(device="mps"))
 
 
 def test_a_preferred_backend_is_taken_where_it_can_run_until_the_block_ends():
