@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from swin_mm.ops.attention import attend_in_parts
 from swin_mm.ops.attention.cosine import unit_length
-from swin_mm.ops.attention.sdpa import sdpa_attention
 from swin_mm.ops.block.weights import BlockWeights, LinearWeights, NormWeights
 from swin_mm.ops.block.windows import WindowBatch, split_heads
 
@@ -158,13 +158,7 @@ def _attend(qkv: Tensor, weights: BlockWeights, windows: WindowBatch) -> Tensor:
     scale = weights.scale
     if weights.cosine_scale is not None:
         q, k, scale = unit_length(q).mul_(weights.cosine_scale), unit_length(k), 1.0
-    sizes = [number for number, _ in windows.masks]
-    parts = [
-        sdpa_attention(*part, bias=weights.bias, mask=mask, scale=scale, dropout=0.0)
-        for (_, mask), *part in zip(
-            windows.masks, q.split(sizes), k.split(sizes), v.split(sizes), strict=True
-        )
-    ]
-    # As the kernel lays them out, heads inside tokens, so that none is copied again.
-    parts = [part.transpose(1, 2) for part in parts]
-    return (parts[0] if len(parts) == 1 else torch.cat(parts)).reshape(len(qkv), -1)
+    attended = attend_in_parts(
+        q, k, v, bias=weights.bias, masks=windows.masks, scale=scale, dropout=0.0
+    )
+    return attended.transpose(1, 2).reshape(len(qkv), -1)
