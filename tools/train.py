@@ -33,6 +33,11 @@ def main() -> None:
     )
     parser.add_argument("--amp", action="store_true", help="mixed precision, on a GPU")
     parser.add_argument(
+        "--ema",
+        action="store_true",
+        help="average the weights over the iterations; validation and checkpoint take the mean",
+    )
+    parser.add_argument(
         "--resume",
         nargs="?",
         const="auto",

@@ -7,10 +7,12 @@ from swin_mm.engine.layer_decay import LayerDecayOptimWrapperConstructor
 from swin_mm.engine.logger import EvenLoggerHook
 from swin_mm.engine.testing import test
 from swin_mm.engine.training import train
+from swin_mm.engine.tta import InstanceTTAModel
 
 __all__ = [
     "AnyCheckpointHook",
     "EvenLoggerHook",
+    "InstanceTTAModel",
     "LayerDecayOptimWrapperConstructor",
     "ToolParser",
     "UsageError",

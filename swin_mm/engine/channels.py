@@ -16,9 +16,13 @@ from swin_mm.engine.notes import Notes
 # What reads the maps of a detector's neck, and by which argument it knows their channels.
 _READERS_OF_NECK = (
     "rpn_head.in_channels",
+    "rpn_head.proposal_feature_channel",
     "bbox_head.in_channels",
+    "roi_head.proposal_feature_channel",
     "roi_head.bbox_roi_extractor.out_channels",
     "roi_head.bbox_head.in_channels",
+    "roi_head.bbox_head.dynamic_conv_cfg.in_channels",
+    "roi_head.bbox_head.dynamic_conv_cfg.out_channels",
     "roi_head.mask_roi_extractor.out_channels",
     "roi_head.mask_head.in_channels",
 )
@@ -70,12 +74,14 @@ def _readers_of_backbone(cfg: Config, channels: list[int]) -> Iterator[tuple[str
         if isinstance(neck, dict) and isinstance(neck.get("in_channels"), Sequence):
             yield "model.neck", neck, channels
         return
-    for name in ("decode_head", "auxiliary_head"):
+    for name in ("decode_head", "auxiliary_head", "panoptic_head"):
         heads = cfg.model.get(name)
         for number, head in enumerate(as_list(heads)):
             path = f"model.{name}.{number}" if isinstance(heads, list) else f"model.{name}"
-            index = head.get("in_index")
-            if index is None or "in_channels" not in head:
+            index, old = head.get("in_index"), head.get("in_channels")
+            if index is None and isinstance(old, list | tuple):  # Mask2Former's: all maps
+                yield path, head, channels
+            if index is None or old is None:
                 continue
             indices = as_list(index)
             if max(indices) >= len(channels) or min(indices) < -len(channels):
@@ -111,15 +117,23 @@ def _follow_neck(cfg: Config, given: set[str], notes: Notes) -> None:
     changed = []
     for reader in _READERS_OF_NECK:
         *parents, key = reader.split(".")
-        node: Any = cfg.model
-        for name in parents:
-            node = node.get(name) if isinstance(node, dict) else None
-        if not isinstance(node, dict) or key not in node or node[key] == right:
-            continue
-        _set_channels(f"model.{'.'.join(parents)}", node, key, right, True, given, Notes(False))
-        changed.append(reader)
+        for path, node in _nodes(cfg.model, parents, "model"):
+            if key in node and node[key] != right:
+                _set_channels(path, node, key, right, True, given, Notes(False))
+                changed.append(f"{path}.{key}".removeprefix("model."))
     if changed:
         notes.say(f"model.neck.out_channels={right}, and so are {', '.join(changed)}")
+
+
+def _nodes(node: Any, names: Sequence[str], path: str) -> Iterator[tuple[str, dict]]:
+    """Go down a config by names; a cascade's heads are a list, of which all are meant."""
+    if isinstance(node, list):
+        for number, one in enumerate(node):
+            yield from _nodes(one, names, f"{path}.{number}")
+    elif isinstance(node, dict) and not names:
+        yield path, node
+    elif isinstance(node, dict):
+        yield from _nodes(node.get(names[0]), names[1:], f"{path}.{names[0]}")
 
 
 def _written(value: Any) -> str:

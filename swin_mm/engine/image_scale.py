@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +33,13 @@ def scale_pictures(cfg: Config, factor: float, notes: Notes) -> None:
     preprocessor = cfg.model.get("data_preprocessor") or {}
     if preprocessor.get("size"):
         preprocessor["size"] = _scaled_size(preprocessor["size"], factor)
+    if preprocessor.get("batch_augments"):
+        divisor = preprocessor.get("pad_size_divisor", 1)
+        batches = _scaled_tree(preprocessor["batch_augments"], factor)
+        for step in batches:
+            if "size" in step:  # pictures have been padded to the divisor before
+                step["size"] = tuple(math.ceil(side / divisor) * divisor for side in step["size"])
+        preprocessor["batch_augments"] = batches
     after = _test_size(cfg)
     if before is None:
         raise UsageError("--image-scale: no pipeline of this config resizes to a fixed size")

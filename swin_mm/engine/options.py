@@ -29,6 +29,8 @@ _TOP_LEVEL = {
     "tta_model",
     "tta_pipeline",
 }
+# Read by what builds the optimizer, before the wrapper's class sees its arguments.
+_OPTIM_WRAPPER = {"constructor", "optimizer", "paramwise_cfg"}
 _DATALOADER = {"collate_fn", "dataset", "num_batch_per_epoch", "worker_init_fn"}
 
 
@@ -110,6 +112,8 @@ def _check_new_key(
         accepted, owner = _arguments_of(DataLoader) | _DATALOADER, "a dataloader"
     elif kind is not None:
         accepted, owner = _arguments_of_type(cfg, kind), str(kind)
+        if here == "optim_wrapper" and accepted is not None:
+            accepted |= _OPTIM_WRAPPER
     else:
         accepted, owner = None, here
     if accepted is not None:

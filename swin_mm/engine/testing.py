@@ -82,10 +82,11 @@ def test(
     if data_root is not None:
         point_data_at(cfg, data_root, ("train", "val", "test"), notes)
     require_data(cfg, ("test",))
-    if tta and not ("tta_model" in cfg and "tta_pipeline" in cfg):
+    if tta and not (cfg.get("tta_model") and cfg.get("tta_pipeline")):
         raise UsageError(
-            f"--tta needs tta_model and tta_pipeline in the config, {config} has none; "
-            "MMDetection augments no instance masks"
+            f"--tta needs tta_model and tta_pipeline in the config, {config} has none. For a "
+            "detector, masks or not: tta_model=dict(type='swin_mm.InstanceTTAModel'), and a "
+            "tta_pipeline as in configs/_base_/datasets/coco_instance.py"
         )
     allow_no_workers(cfg)
     import_host(cfg)

@@ -13,7 +13,13 @@ from torch import distributed
 from swin_mm.checkpoints import CheckpointError
 from swin_mm.engine.any_checkpoint import AnyCheckpointHook
 from swin_mm.engine.channels import match_channels
-from swin_mm.engine.config import allow_no_workers, default_work_dir, import_host, read_config
+from swin_mm.engine.config import (
+    allow_no_workers,
+    as_list,
+    default_work_dir,
+    import_host,
+    read_config,
+)
 from swin_mm.engine.datasets import point_data_at, require_data
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.image_scale import scale_pictures
@@ -45,6 +51,7 @@ def train(
     max_iters: int | None = None,
     image_scale: float | None = None,
     amp: bool = False,
+    ema: bool = False,
     resume: str | None = None,
     auto_scale_lr: bool = False,
     seed: int | None = None,
@@ -63,6 +70,7 @@ def train(
         max_iters: train so many iterations, the schedule shrunk in proportion.
         image_scale: factor of every picture size of the recipe.
         amp: mixed precision, on a GPU.
+        ema: average the weights over the iterations; validation and the checkpoint take the mean.
         resume: a checkpoint to go on from, or `auto` for the newest in the work dir.
         auto_scale_lr: scale the rate by the batch over the recipe's batch.
         seed: of all random numbers; drawn and logged by default.
@@ -89,6 +97,8 @@ def train(
     choose_weights(cfg, weights, notes, unsafe=unsafe)
     if max_iters is not None:
         shorten(cfg, max_iters, options, notes)
+    if ema:
+        _average_weights(cfg)
     if seed is not None:
         cfg.randomness = {**cfg.get("randomness", {}), "seed": seed}
     allow_no_workers(cfg)
@@ -145,6 +155,18 @@ def _mix_precision(cfg: Config, device: Device) -> None:
         )
     cfg.optim_wrapper["type"] = "AmpOptimWrapper"
     cfg.optim_wrapper.setdefault("loss_scale", "dynamic")
+
+
+def _average_weights(cfg: Config) -> None:
+    """Add MMEngine's moving average, unless the config has one.
+
+    One whose span grows with the run, to 5000 iterations: a plain one of that span would hold the
+    first, random weights of a short run for long.
+    """
+    hooks = as_list(cfg.get("custom_hooks"))
+    if not any(hook["type"] == "EMAHook" for hook in hooks):
+        mean = {"type": "EMAHook", "ema_type": "MomentumAnnealingEMA", "momentum": 0.0002}
+        cfg.custom_hooks = [*hooks, mean]
 
 
 def _scale_rate(cfg: Config, scale: bool, notes: Notes) -> None:

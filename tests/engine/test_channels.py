@@ -1,5 +1,7 @@
 """Necks and heads follow the backbone."""
 
+from pathlib import Path
+
 import pytest
 from mmengine.config import Config
 
@@ -37,6 +39,28 @@ def test_the_heads_of_a_detector_follow_its_neck(detector: Config, notes: Notes)
     assert roi_head.bbox_roi_extractor.out_channels == roi_head.bbox_head.in_channels == 64
     assert roi_head.mask_roi_extractor.out_channels == roi_head.mask_head.in_channels == 64
     assert roi_head.mask_head.conv_out_channels == 256  # its own width
+
+
+def test_all_heads_of_a_cascade_follow_its_neck(root: Path, notes: Notes) -> None:
+    cascade = Config.fromfile(root / "configs/cascade_mask_rcnn_swin_t.py")
+    match(cascade, {"model.neck.out_channels": 64}, notes)
+    assert [head.in_channels for head in cascade.model.roi_head.bbox_head] == [64, 64, 64]
+
+
+def test_the_proposals_of_sparse_rcnn_follow_its_neck(root: Path, notes: Notes) -> None:
+    sparse = Config.fromfile(root / "configs/sparse_rcnn_swin_t.py")
+    match(sparse, {"model.neck.out_channels": 64}, notes)
+    roi_head = sparse.model.roi_head
+    assert sparse.model.rpn_head.proposal_feature_channel == roi_head.proposal_feature_channel == 64
+    for head in roi_head.bbox_head:
+        convolution = head.dynamic_conv_cfg
+        assert head.in_channels == convolution.in_channels == convolution.out_channels == 64
+
+
+def test_a_head_that_takes_all_maps_follows_the_backbone(root: Path, notes: Notes) -> None:
+    mask2former = Config.fromfile(root / "configs/mask2former_instance_swin_t.py")
+    match(mask2former, {"model.backbone.variant": "base"}, notes)
+    assert mask2former.model.panoptic_head.in_channels == [128, 256, 512, 1024]
 
 
 def test_mmdetections_swin_is_understood_too(detector: Config, notes: Notes) -> None:

@@ -1,5 +1,7 @@
 """Recipes on smaller pictures."""
 
+from pathlib import Path
+
 import pytest
 from mmengine.config import Config
 
@@ -27,6 +29,18 @@ def test_a_segmentors_crop_and_its_padding_shrink_together(segmentor: Config, no
     assert steps[2].scale == (512, 128)
     assert steps[2].ratio_range == (0.5, 2.0)
     assert steps[3].crop_size == segmentor.model.data_preprocessor["size"] == (128, 128)
+
+
+@pytest.mark.parametrize(("factor", "crop", "padded"), [(0.25, 256, 256), (0.3, 307, 320)])
+def test_what_a_batch_is_padded_to_holds_the_crop_padded_to_the_divisor(
+    factor: float, crop: int, padded: int, root: Path, notes: Notes
+) -> None:
+    mask2former = Config.fromfile(root / "configs/mask2former_instance_swin_t.py")
+    scale_pictures(mask2former, factor, notes)
+    (padding,) = mask2former.model.data_preprocessor.batch_augments
+    steps = mask2former.train_dataloader.dataset.pipeline
+    assert steps[3].scale == steps[4].crop_size == (crop, crop)
+    assert padding["size"] == (padded, padded)
 
 
 def test_relative_crops_stay(detector: Config, notes: Notes) -> None:

@@ -63,7 +63,7 @@ def test_a_checkpoint_of_another_model_is_an_error_that_names_the_right_config(
         (["nowhere.pth"], "there is no checkpoint nowhere.pth"),
         (["LICENSE", "--out", "found.csv"], "--out must end in"),
         (["LICENSE", "--data-root", "nowhere"], "there is no folder"),
-        (["LICENSE", "--tta"], "tta_pipeline"),
+        (["LICENSE", "--tta", "--cfg-options", "tta_model=None"], "tta_pipeline"),
         ([], "required: checkpoint"),
     ],
 )
