@@ -26,3 +26,16 @@ model = dict(
     ),
     neck=dict(in_channels=[96, 192, 384, 768]),
 )
+zoo = dict(
+    method="Mask R-CNN",
+    backbone="Swin-T",
+    version=1,
+    data="COCO",
+    schedule="3x",
+    published=dict(box_ap=46.0, mask_ap=41.6),
+    source="https://github.com/SwinTransformer/Swin-Transformer-Object-Detection",
+    params=47.8,
+    flops=267.0,
+    input="800x1280",
+    start="ImageNet-1K",
+)

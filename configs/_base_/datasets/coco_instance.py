@@ -51,6 +51,36 @@ test_pipeline = [
     ),
 ]
 
+# Three scales, each flipped too, for `tools/test.py --tta`.
+tta_pipeline = [
+    dict(type="LoadImageFromFile"),
+    dict(
+        type="TestTimeAug",
+        transforms=[
+            [
+                dict(type="Resize", scale=scale, keep_ratio=True)
+                for scale in ((1000, 600), (1333, 800), (1667, 1000))
+            ],
+            [dict(type="RandomFlip", prob=prob) for prob in (0.0, 1.0)],
+            [dict(type="LoadAnnotations", with_bbox=True, with_mask=True)],
+            [
+                dict(
+                    type="PackDetInputs",
+                    meta_keys=(
+                        "img_id",
+                        "img_path",
+                        "ori_shape",
+                        "img_shape",
+                        "scale_factor",
+                        "flip",
+                        "flip_direction",
+                    ),
+                )
+            ],
+        ],
+    ),
+]
+
 train_dataloader = dict(
     batch_size=2,
     num_workers=2,

@@ -1,7 +1,7 @@
 """How a detector's run logs, saves and draws; counted in epochs."""
 
 default_scope = "mmdet"
-custom_imports = dict(imports=["swin_mm"], allow_failed_imports=False)
+custom_imports = dict(imports=["swin_mm", "swin_mm.engine"], allow_failed_imports=False)
 
 default_hooks = dict(
     timer=dict(type="IterTimerHook"),
@@ -22,3 +22,5 @@ log_processor = dict(type="LogProcessor", window_size=50, by_epoch=True)
 log_level = "INFO"
 load_from = None
 resume = False
+# What `tools/test.py --tta` merges: boxes by NMS, masks by vote.
+tta_model = dict(type="swin_mm.InstanceTTAModel", iou_threshold=0.5, max_per_img=100)
