@@ -10,6 +10,8 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
 python := .venv/bin/python
+# Neighbouring tests share what they set up; a process wants up to 2 GB of memory.
+workers := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 .PHONY: help setup train scenes test lint format wheel peers fixtures test-peers bench clean clean-all
 
@@ -27,7 +29,7 @@ scenes: setup ## Draw the scenes that `make train` trains on, into data/scenes (
 	@bash tools/offline_job.sh scenes
 
 test: lint ## Run the linters and the whole test suite (about 12 minutes on two cores)
-	@$(python) -m pytest $(PYTEST_ARGS)
+	@$(python) -m pytest $(workers) $(PYTEST_ARGS)
 
 lint: setup ## Check the style: ruff, and shellcheck where it is installed
 	@$(python) -m ruff check .

@@ -6,6 +6,8 @@ from setuptools import find_packages, setup
 here = Path(__file__).parent
 version = re.search(r'^__version__ = "(.+)"$', (here / "swin_mm/__init__.py").read_text(), re.M)
 readme = here / "README.md"
+EXPORT = ["onnx>=1.17", "onnxruntime>=1.20", "onnxscript>=0.5"]
+TEST = ["hypothesis>=6.100", "pytest>=8", "pytest-xdist>=3.5", "safetensors>=0.4"]
 
 setup(
     name="swin_mm",
@@ -46,7 +48,10 @@ setup(
         ],
         "safetensors": ["safetensors>=0.4"],
         "triton": ["triton>=3.2,<3.10"],
-        "test": ["hypothesis>=6.100", "pytest>=8", "safetensors>=0.4"],
-        "dev": ["hypothesis>=6.100", "pytest>=8", "ruff>=0.9", "safetensors>=0.4"],
+        "export": EXPORT,
+        "openvino": ["openvino>=2025.0"],
+        "docs": ["furo>=2024.8", "myst-parser>=4", "sphinx>=8"],
+        "test": TEST,
+        "dev": ["ruff>=0.9", *TEST],
     },
 )

@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anybody imports matplotlib
+if "PYTEST_XDIST_WORKER" in os.environ:  # several processes: one thread each, before torch
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(autouse=True)
