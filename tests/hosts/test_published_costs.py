@@ -21,6 +21,12 @@ PUBLISHED = {
     "atss_swin_t": (36, 215),
     # github.com/SwinTransformer/Swin-Transformer-Semantic-Segmentation, 512x2048 px
     "upernet_swin_t": (60, 945),
+    "upernet_swin_s": (81, 1038),
+    "upernet_swin_b": (121, 1188),
+    "upernet_swin_b_22k": (121, 1188),
+    # and 640x2560 px; not the 3230 that it tells for Swin-L
+    "upernet_swin_b_22k_640": (121, 1841),
+    "upernet_swin_l_22k_640": (234, None),
     # Cheng et al. 2022, table 2; their FLOPs are means over val2017
     "mask2former_instance_swin_t": (47, None),
     "mask2former_instance_swin_s": (69, None),
