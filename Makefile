@@ -28,7 +28,7 @@ train: setup ## Train Mask R-CNN on drawn scenes and validate it (about 12 minut
 scenes: setup ## Draw the scenes that `make train` trains on, into data/scenes (half a minute)
 	@bash tools/offline_job.sh scenes
 
-test: lint ## Run the linters and the whole test suite (about 12 minutes on two cores)
+test: lint ## Run the linters and the whole test suite (8 to 12 minutes on two cores)
 	@$(python) -m pytest $(workers) $(PYTEST_ARGS)
 
 lint: setup ## Check the style: ruff, and shellcheck where it is installed
