@@ -13,7 +13,7 @@ python := .venv/bin/python
 # Neighbouring tests share what they set up; a process wants up to 2 GB of memory.
 workers := --numprocesses auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help setup train scenes test lint format wheel peers fixtures test-peers bench clean clean-all
+.PHONY: help setup train scenes test lint format wheel peers fixtures test-peers bench zoo clean clean-all
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -62,6 +62,10 @@ bench: setup ## Measure the backbone beside other Swins (about 50 minutes on two
 	    --peers timm torchvision huggingface openvino onnxruntime; \
 	else echo 'bench: skipped timm, torchvision, HuggingFace, OpenVINO and onnxruntime: make peers'; fi
 	@$(if $(filter --list,$(BENCH_ARGS)),,$(python) benchmarks/print_backbone.py --write)
+
+zoo: setup ## Take a full-size training step of every config (needs up to 22 GB of memory)
+	@$(python) benchmarks/zoo.py --out benchmarks/results/zoo.json $(BENCH_ARGS)
+	@$(python) docs/print_zoo.py --write
 
 clean: ## Remove what building and testing left behind
 	@rm -rf build dist .pytest_cache .ruff_cache .hypothesis

@@ -3,7 +3,7 @@
 Recipe: https://github.com/open-mmlab/mmsegmentation, configs/swin/
 swin-base-patch4-window7-in22k-pre_upernet_8xb2-160k_ade20k-512x512.py. Published
 there on the validation set: 50.13 mIoU at one scale, 51.90 with six scales and
-flips. 121.4 M parameters. Not retrained by this project. Start: Swin-B's
+flips. 121.3 M parameters. Not retrained by this project. Start: Swin-B's
 ImageNet-22K weights by its authors.
 """
 

@@ -13,7 +13,7 @@ from swin_mm.engine.config import as_list
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.notes import Notes
 
-# What reads the maps of a detector's neck, and by which argument it knows their channels.
+# What reads the maps of a neck, and by which argument it knows their channels.
 _READERS_OF_NECK = (
     "rpn_head.in_channels",
     "rpn_head.proposal_feature_channel",
@@ -25,6 +25,8 @@ _READERS_OF_NECK = (
     "roi_head.bbox_head.dynamic_conv_cfg.out_channels",
     "roi_head.mask_roi_extractor.out_channels",
     "roi_head.mask_head.in_channels",
+    "decode_head.in_channels",
+    "auxiliary_head.in_channels",
 )
 
 
@@ -110,19 +112,23 @@ def _set_channels(
 
 
 def _follow_neck(cfg: Config, given: set[str], notes: Notes) -> None:
-    """Hand a neck's `out_channels` from the command line on to a detector's heads."""
+    """Hand a neck's `out_channels` from the command line on to the heads."""
     if "model.neck.out_channels" not in given:
         return
-    right = cfg.model.neck.out_channels
+    width = cfg.model.neck.out_channels
     changed = []
     for reader in _READERS_OF_NECK:
         *parents, key = reader.split(".")
         for path, node in _nodes(cfg.model, parents, "model"):
-            if key in node and node[key] != right:
-                _set_channels(path, node, key, right, True, given, Notes(False))
+            if key not in node:
+                continue
+            old = node[key]
+            right = [width] * len(old) if isinstance(old, list | tuple) else width
+            _set_channels(path, node, key, right, True, given, Notes(False))
+            if node[key] != old:
                 changed.append(f"{path}.{key}".removeprefix("model."))
     if changed:
-        notes.say(f"model.neck.out_channels={right}, and so are {', '.join(changed)}")
+        notes.say(f"model.neck.out_channels={width}, and so are {', '.join(changed)}")
 
 
 def _nodes(node: Any, names: Sequence[str], path: str) -> Iterator[tuple[str, dict]]:

@@ -92,7 +92,7 @@ def test_crops_fill_the_batch_and_colours_are_disturbed(name: str) -> None:
     types = [step.type for step in cfg.train_dataloader.dataset.pipeline]
     assert types[0] == "LoadImageFromFile"
     assert types[-2:] == ["PhotoMetricDistortion", "PackSegInputs"]
-    assert steps_of(cfg)["LoadAnnotations"].reduce_zero_label
+    assert cfg.train_dataloader.dataset.reduce_zero_label
 
 
 @pytest.mark.parametrize("name", ADE)

@@ -57,6 +57,12 @@ def test_the_proposals_of_sparse_rcnn_follow_its_neck(root: Path, notes: Notes) 
         assert head.in_channels == convolution.in_channels == convolution.out_channels == 64
 
 
+def test_a_segmentors_head_follows_its_neck_map_by_map(root: Path, notes: Notes) -> None:
+    pyramid = Config.fromfile(root / "configs/sem_fpn_swin_t.py")
+    match(pyramid, {"model.neck.out_channels": 64}, notes)
+    assert pyramid.model.decode_head.in_channels == [64, 64, 64, 64]
+
+
 def test_a_head_that_takes_all_maps_follows_the_backbone(root: Path, notes: Notes) -> None:
     mask2former = Config.fromfile(root / "configs/mask2former_instance_swin_t.py")
     match(mask2former, {"model.backbone.variant": "base"}, notes)

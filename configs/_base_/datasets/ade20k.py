@@ -10,7 +10,7 @@ data_root = "data/ade/ADEChallengeData2016"
 
 train_pipeline = [
     dict(type="LoadImageFromFile"),
-    dict(type="LoadAnnotations", reduce_zero_label=True),
+    dict(type="LoadAnnotations"),
     dict(type="RandomResize", scale=(2048, 512), ratio_range=(0.5, 2.0), keep_ratio=True),
     dict(type="RandomCrop", crop_size=(512, 512), cat_max_ratio=0.75),
     dict(type="RandomFlip", prob=0.5),
@@ -21,7 +21,7 @@ test_pipeline = [
     dict(type="LoadImageFromFile"),
     dict(type="Resize", scale=(2048, 512), keep_ratio=True),
     # After the resize: predictions are scored in the original picture.
-    dict(type="LoadAnnotations", reduce_zero_label=True),
+    dict(type="LoadAnnotations"),
     dict(type="PackSegInputs"),
 ]
 # Six scales, each flipped too, for `tools/test.py --tta`.
@@ -35,7 +35,7 @@ tta_pipeline = [
                 for ratio in (0.5, 0.75, 1.0, 1.25, 1.5, 1.75)
             ],
             [dict(type="RandomFlip", prob=prob, direction="horizontal") for prob in (0.0, 1.0)],
-            [dict(type="LoadAnnotations", reduce_zero_label=True)],
+            [dict(type="LoadAnnotations")],
             [dict(type="PackSegInputs")],
         ],
     ),
@@ -49,6 +49,7 @@ train_dataloader = dict(
     dataset=dict(
         type=dataset_type,
         data_root=data_root,
+        reduce_zero_label=True,  # 0 is no class
         data_prefix=dict(img_path="images/training", seg_map_path="annotations/training"),
         pipeline=train_pipeline,
     ),
@@ -61,6 +62,7 @@ val_dataloader = dict(
     dataset=dict(
         type=dataset_type,
         data_root=data_root,
+        reduce_zero_label=True,  # 0 is no class
         data_prefix=dict(img_path="images/validation", seg_map_path="annotations/validation"),
         pipeline=test_pipeline,
     ),
