@@ -27,6 +27,7 @@ setup(
         "Topic :: Scientific/Engineering :: Image Recognition",
     ],
     packages=find_packages(include=["swin_mm", "swin_mm.*"]),
+    package_data={"swin_mm.reporting": ["templates/*"]},
     python_requires=">=3.10",
     # MMEngine and its kin are extras: two distributions provide them under the same import names,
     # and whoever has one must not be given the other.

@@ -22,7 +22,10 @@ ROOMS = {
     "backbones": {"layers", "checkpoints", "registry"},
     "engine": {"checkpoints", "registry"},
     "data": set(),
+    "doctor": set(),
     "inference": {"backbones"},
+    "export": {"inference"},
+    "reporting": {"engine"},
     "visualization": {"backbones"},
     "__init__": {"backbones"},
 }
@@ -34,8 +37,12 @@ LIBRARIES = {
     "backbones": {"torch", "mmengine", "mmcv"},
     "engine": {"torch", "numpy", "mmengine", "matplotlib", "pycocotools", "rich"} | HOSTS,
     "data": {"numpy", "cv2", "pycocotools", "rich"},
+    "doctor": {"torch", "numpy", "mmengine"} | HOSTS,
     "inference": {"torch", "numpy", "mmengine", "cv2", "pycocotools", "rich"} | HOSTS,
-    "visualization": {"torch", "numpy", "mmengine", "cv2", "matplotlib"} | HOSTS,
+    "export": {"torch", "mmengine", "rich", "onnxruntime", "openvino"} | HOSTS,
+    "reporting": {"torch", "numpy", "mmengine", "cv2", "matplotlib", "jinja2", "pycocotools"}
+    | HOSTS,
+    "visualization": {"torch", "numpy", "mmengine", "cv2", "matplotlib", "PIL"} | HOSTS,
     "__init__": {"mmengine"},
 }
 

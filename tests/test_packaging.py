@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[1]
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("a folder")
     # A copy of what is needed: building writes beside setup.py.
-    for name in ["setup.py", "pyproject.toml", "LICENSE", *(ROOT / "swin_mm").rglob("*.py")]:
+    sources = [*(ROOT / "swin_mm").rglob("*.py"), *(ROOT / "swin_mm").rglob("templates/*")]
+    for name in ["setup.py", "pyproject.toml", "LICENSE", *sources]:
         target = folder / (ROOT / name).relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((ROOT / name).read_bytes())
@@ -47,8 +48,11 @@ def requirements(metadata, extra=None):
 
 
 def test_the_wheel_holds_every_module_and_nothing_beside_them(wheel):
-    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "swin_mm").rglob("*.py")}
-    assert modules == {name for name in wheel.namelist() if ".dist-info/" not in name}
+    package = ROOT / "swin_mm"
+    files = [*package.rglob("*.py"), *package.rglob("templates/*")]
+    assert {str(path.relative_to(ROOT)) for path in files} == {
+        name for name in wheel.namelist() if ".dist-info/" not in name
+    }
 
 
 def test_the_wheel_carries_the_licence(wheel, metadata):

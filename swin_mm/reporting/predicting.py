@@ -1,0 +1,110 @@
+"""Predictions of a run's checkpoint on its test data, made anew or taken from a file."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mmengine.config import Config
+
+from swin_mm.engine.config import import_host
+from swin_mm.engine.datasets import point_data_at, require_data
+from swin_mm.engine.errors import UsageError
+from swin_mm.engine.notes import Notes
+from swin_mm.engine.resume import newest_checkpoint
+from swin_mm.engine.testing import test
+from swin_mm.reporting.scenes import Scenes, open_scenes
+
+FOLDER, FILE = "report", "predictions.json"
+_RULE = "must hold predictions in COCO's results format, as tools/test.py --out FILE.json writes"
+
+
+def predict(
+    config: str, checkpoint: str, *, work_dir: str, data_root: str | None, unsafe: bool
+) -> str:
+    """Test a checkpoint as `tools/test.py` does.
+
+    Args:
+        config: that the run dumped.
+        checkpoint: a file or URL.
+        work_dir: of the run; the logs of the test and its predictions go into a folder in it.
+        data_root: where the data lies, in place of the config's.
+        unsafe: run the code that the checkpoint wants to run.
+
+    Returns:
+        The predictions, in COCO's results format.
+
+    Raises:
+        UsageError: if the checkpoint cannot be tested.
+    """
+    folder = os.path.join(work_dir, FOLDER)
+    path = os.path.join(folder, FILE)
+    test(config, checkpoint, work_dir=folder, data_root=data_root, out=path, unsafe=unsafe)
+    return path
+
+
+def read_predictions(path: str) -> list[Mapping[str, Any]]:
+    """Read what `tools/test.py --out FILE.json` wrote.
+
+    Raises:
+        UsageError: if the file is none of these.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+        lacking = [one for one in found if not _needed(one) <= one.keys()]
+    except FileNotFoundError as error:
+        raise UsageError(f"there are no predictions {path}") from error
+    except (ValueError, AttributeError, TypeError) as error:
+        raise UsageError(f"{path} {_RULE}: {error}") from error
+    if lacking:
+        absent = ", ".join(sorted(_needed(lacking[0]) - lacking[0].keys()))
+        raise UsageError(f"{path} {_RULE}: {len(lacking)} entries lack {absent}")
+    return found
+
+
+def _needed(entry: Mapping[str, Any]) -> set[str]:
+    """Objects have a box and a score, labelled pixels have a mask and none."""
+    return {"image_id", "category_id", "bbox" if "score" in entry else "segmentation"}
+
+
+def last_checkpoint(work_dir: str) -> str | None:
+    """Find the checkpoint that a run saved last, if it is whole; or else the newest file.
+
+    MMEngine names it in `last_checkpoint`, which holds when the folder has been copied and the
+    files' times with it.
+    """
+    note = os.path.join(work_dir, "last_checkpoint")
+    if os.path.isfile(note):
+        with open(note, encoding="utf-8", errors="replace") as file:
+            named = os.path.join(work_dir, os.path.basename(file.read().strip()))
+        if zipfile.is_zipfile(named):
+            return named
+    return newest_checkpoint(work_dir, Notes())
+
+
+def place_beside_truth(
+    cfg: Config, found: Sequence[Mapping[str, Any]], *, data_root: str | None
+) -> Scenes:
+    """Open the test data of a run and judge predictions by it.
+
+    Args:
+        cfg: of the run, changed in place.
+        found: predictions in COCO's results format.
+        data_root: where the data lies, in place of the config's.
+
+    Raises:
+        UsageError: if the data is not there, or not that of the predictions.
+    """
+    if data_root is not None:
+        point_data_at(cfg, data_root, ("test",), Notes(speaks=False))
+    require_data(cfg, ("test",))
+    # The hosts, and COCO's tools, print what they do and lack.
+    with contextlib.redirect_stdout(io.StringIO()):
+        import_host(cfg)
+        return open_scenes(cfg, found)
