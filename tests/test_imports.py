@@ -23,6 +23,7 @@ ROOMS = {
     "engine": {"checkpoints", "registry"},
     "data": set(),
     "inference": {"backbones"},
+    "export": {"inference"},
     "reporting": {"engine"},
     "visualization": {"backbones"},
     "__init__": {"backbones"},
@@ -35,6 +36,7 @@ LIBRARIES = {
     "backbones": {"torch", "mmengine", "mmcv"},
     "engine": {"torch", "numpy", "mmengine", "matplotlib", "pycocotools", "rich"} | HOSTS,
     "data": {"numpy", "cv2", "pycocotools", "rich"},
+    "export": {"torch", "mmengine", "rich", "onnxruntime", "openvino"} | HOSTS,
     "inference": {"torch", "numpy", "mmengine", "cv2", "pycocotools", "rich"} | HOSTS,
     "reporting": {"torch", "numpy", "mmengine", "cv2", "matplotlib", "jinja2", "pycocotools"}
     | HOSTS,

@@ -130,7 +130,7 @@ class ShiftedWindowAttention(nn.Module):
     def _attend_at_once(self, laid_out: Tensor, bias: Tensor, plan: WindowPlan) -> Tensor:
         """Attend in a laid-out map in one piece: the same, for compilers and exporters."""
         mask = None
-        if any(plan.shift) or self.mask_padding:
+        if plan.moves or self.mask_padding:
             mask = window_masks(plan, laid_out.device, mask_padding=self.mask_padding)
             mask = mask[:, None].repeat(laid_out.shape[0], 1, 1, 1)  # (B * nW, 1, N, N)
         windows = self.w_msa(cut_windows(laid_out, plan.window), bias, mask)

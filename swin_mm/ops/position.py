@@ -84,9 +84,12 @@ def resize_position_embedding(
         (1, H, W, C) in the embedding's dtype.
     """
     embedding = embedding.unflatten(1, grid)
-    if grid == size:
+    exported = any(isinstance(side, torch.SymInt) for side in size)
+    if not exported and grid == size:  # resized to its own size, it is the same
         return embedding
     planes = embedding.permute(0, 3, 1, 2)
+    if exported:  # of other strides, a single token would be a case of its own
+        planes = planes.contiguous()
     # The CPU has no bicubic kernel for half precision.
     dtype = torch.promote_types(planes.dtype, torch.float32)
     planes = F.interpolate(planes.to(dtype), size=size, mode="bicubic", align_corners=False)

@@ -73,11 +73,9 @@ class WindowPlan:
         """
         if not shifted:
             return cls(size, window)
-        still = small_maps == "still"
-        shift = tuple(
-            0 if still and tokens <= side else side // 2
-            for tokens, side in zip(size, window, strict=True)
-        )
+        shift = tuple(side // 2 for side in window)
+        if small_maps == "still":
+            shift = tuple(map(_still_if_small, shift, size, window))
         return cls(size, window, shift)
 
     @property
@@ -105,25 +103,48 @@ class WindowPlan:
         (height, width), (padded_height, padded_width) = self.size, self.padded_size
         return padded_height - height, padded_width - width
 
+    @property
+    def moves(self) -> bool:
+        """Whether the map is rolled; a shift that an exporter does not know yet counts as one."""
+        return any(isinstance(step, torch.SymInt) or step for step in self.shift)
+
     def lay_out(self, x: Tensor) -> Tensor:
         """Pad a map (B, H, W, C) to whole windows, then roll it by the shift."""
         bottom, right = self.padding
         if torch.compiler.is_compiling() or bottom or right:  # one traced graph serves both
             x = F.pad(x, (0, 0, 0, right, 0, bottom))
-        if any(self.shift):
-            x = x.roll((-self.shift[0], -self.shift[1]), dims=(1, 2))
-        return x
+        return _roll(x, (-self.shift[0], -self.shift[1])) if self.moves else x
 
     def take_back(self, x: Tensor) -> Tensor:
         """Undo :meth:`lay_out`: roll back, then crop to (B, H, W, C)."""
-        if any(self.shift):
-            x = x.roll(self.shift, dims=(1, 2))
+        if self.moves:
+            x = _roll(x, self.shift)
         if torch.compiler.is_compiling():
             # Not by slices, whose lengths are new unknowns to a tracer. And copied: a crop that
             # crops nothing is contiguous, which would set sizes of whole windows apart.
             x = x.narrow(1, 0, self.size[0]).narrow(2, 0, self.size[1])
             return x.clone(memory_format=torch.contiguous_format)
         return x[:, : self.size[0], : self.size[1]] if any(self.padding) else x
+
+
+def _still_if_small(shift: int, tokens: int, side: int) -> int:
+    """Drop the shift along an axis of a single window; all in tokens, which may be unknown yet."""
+    if isinstance(tokens, torch.SymInt):  # a condition would be decided for good by one size
+        return shift * torch.sym_min((tokens - 1) // side, 1)
+    return shift if tokens > side else 0
+
+
+def _roll(x: Tensor, shift: tuple[int, int]) -> Tensor:
+    """Roll a map (B, H, W, C) down and right, tokens."""
+    if not any(isinstance(step, torch.SymInt) for step in shift):
+        return x.roll(shift, dims=(1, 2))
+    for axis, step in enumerate(shift, start=1):  # exporters roll by known shifts only
+        length = x.shape[axis]
+        source = torch.arange(length, device=x.device) - step
+        source = source.where(source >= 0, source + length)
+        source = source.where(source < length, source - length)
+        x = x.index_select(axis, source)
+    return x
 
 
 def cut_windows(x: Tensor, window: tuple[int, int]) -> Tensor:
