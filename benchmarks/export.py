@@ -10,6 +10,7 @@ import io
 import json
 import platform
 import re
+import shlex
 import subprocess
 import tempfile
 from importlib.metadata import version
@@ -86,10 +87,11 @@ def one(case: str, target: str) -> dict:
 def write(out: Path, machine: str, results: dict) -> None:
     """Write beside and rename."""
     commit = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    cases = " ".join(f"--case {shlex.quote(case)}" for case in results)
     record = {
         "what": "exported networks of full size beside the eager network, float32 on the CPU: the "
         "largest difference by an output's largest value, at batch x height x width, px",
-        "command": f"python benchmarks/export.py --out {out}",
+        "command": f"python benchmarks/export.py {cases} --out {out}",
         "commit": subprocess.run(commit, capture_output=True, text=True).stdout.strip(),
         "machine": machine,
         "versions": {

@@ -35,25 +35,25 @@ def assert_same(network, program, sizes=SIZES):
 
 
 @pytest.mark.parametrize(
-    ("version", "options"),
+    ("version", "depths", "options"),
     [
-        (1, {"small_maps": "still"}),
-        (2, {"small_maps": "still", "mask_padding": True, "window_size": (7, 4)}),
-        (1, {"use_abs_pos_embed": True, "pretrain_img_size": (112, 56)}),
-        (1, {"strides": (4, 1), "channels_last": True, "patch_size": 4}),
-        (1, {"compile": True, "with_cp": True}),
+        (1, (2,), {"small_maps": "still"}),
+        (2, (2, 1), {"small_maps": "still", "mask_padding": True, "window_size": (7, 4)}),
+        (1, (1,), {"use_abs_pos_embed": True, "pretrain_img_size": (112, 56)}),
+        (1, (1, 1), {"strides": (4, 1), "channels_last": True, "patch_size": 4}),
+        (1, (1,), {"compile": True, "with_cp": True}),
     ],
     ids=["still", "v2, all", "absolute positions", "overlap", "compiled"],
 )
-def test_any_option_is_traced_for_any_size(build, version, options):
-    network = build(version, depths=(2, 1), **options)
+def test_any_option_is_traced_for_any_size(build, version, depths, options):
+    network = build(version, depths=depths, **options)
     program = trace_at(network)
     network.compiled = None
     assert_same(network, program)
 
 
 def test_attention_is_torchs_own_operator_unless_it_is_to_be_written_out(build):
-    network = build(depths=(1, 1))
+    network = build(depths=(1,))
     for write_out in (True, False):
         program = trace_at(network, write_out=write_out)
         operators = [str(node.target) for node in nodes_of(program)]
