@@ -27,4 +27,7 @@ assert CHUNKS.size or not options["with_cp"]  # recomputing goes by chunks
 if rank == 0:
     gradients = {name: p.grad for name, p in model.module.named_parameters()}
     torch.save(gradients, f"{folder}/gradients.pth")
+# Together, and after the reducer that holds the group: a rank was once aborted as it ended.
+distributed.barrier()
+del model, maps
 distributed.destroy_process_group()
