@@ -4,11 +4,8 @@ import sys
 from pathlib import Path
 
 import cv2
-import numpy as np
 import torch
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from PIL import Image
 from torch import nn
 
 from swin_mm.data import render_scene
@@ -20,6 +17,7 @@ from swin_mm.visualization import (
     draw_padding,
     draw_position_bias,
     draw_windows,
+    write_png,
 )
 
 PICTURES = Path(__file__).parents[1] / "docs/pictures"
@@ -50,13 +48,8 @@ def draw_all() -> dict[str, Figure]:
 
 
 def main() -> None:
-    PICTURES.mkdir(parents=True, exist_ok=True)
     for name, figure in draw_all().items():
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-        picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-        path = PICTURES / f"{name}.png"
-        picture.quantize(256, kmeans=4, dither=Image.Dither.NONE).save(path, optimize=True)
+        path = write_png(figure, PICTURES / f"{name}.png")
         print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 

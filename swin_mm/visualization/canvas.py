@@ -87,11 +87,20 @@ def grid(
             axes.plot([x, x], [top, bottom], **line)
 
 
-def window_lines(axes: Axes, plan: WindowPlan, *, start: tuple[float, float] = (0, 0)) -> None:
-    """Draw the borders of windows and of the map, white below dark to show on any picture."""
+def window_lines(
+    axes: Axes, plan: WindowPlan, *, start: tuple[float, float] = (0, 0), thin: bool = False
+) -> None:
+    """Draw the borders of windows and of the map, white below dark to show on any picture.
+
+    Args:
+        axes: where.
+        plan: whose windows.
+        start: y and x of a crossing, tokens.
+        thin: draw lines of half the width, for many windows.
+    """
     height, width = plan.padded_size
     box = (0, 0, width, height)
-    for colour, thickness in ((PAPER, 3.8), (INK, 1.8)):
+    for colour, thickness in ((PAPER, 1.6), (INK, 0.7)) if thin else ((PAPER, 3.8), (INK, 1.8)):
         line = {"color": colour, "lw": thickness, "solid_capstyle": "butt", "clip_on": False}
         grid(axes, box, plan.window, start=start, **line)
         grid(axes, box, plan.padded_size, **line)
@@ -124,9 +133,9 @@ def tint(axes: Axes, box: Box, colour: str, alpha: float = 0.5) -> None:
     axes.add_patch(Rectangle((left, top), right - left, bottom - top, fc=colour, alpha=alpha, lw=0))
 
 
-def kinds_of(plan: WindowPlan) -> Iterator[tuple[Kind, Region]]:
+def kinds_of(plan: WindowPlan, *, mask_padding: bool = False) -> Iterator[tuple[Kind, Region]]:
     """Go through the regions of a plan with the kind of their windows."""
-    for row in regions(plan):
+    for row in regions(plan, mask_padding=mask_padding):
         for region in row:
             across = region.columns.seam < plan.window[1]
             down = region.rows.seam < plan.window[0]

@@ -68,6 +68,61 @@ def new_figure(
     return figure, panels
 
 
+def blank_figure(width: float, height: float) -> Figure:
+    """Make a figure without panels; sizes in px."""
+    return Figure(figsize=(width / 100, height / 100), dpi=100, facecolor=PAPER)
+
+
+def panel_at(figure: Figure, box: tuple[float, float, float, float]) -> Axes:
+    """Add a panel without ticks.
+
+    Args:
+        figure: of 100 px an inch.
+        box: left, top, width and height, px.
+    """
+    left, top, width, height = box
+    whole_width, whole_height = (100 * side for side in figure.get_size_inches())
+    place = (left / whole_width, 1 - (top + height) / whole_height)
+    axes = figure.add_axes((*place, width / whole_width, height / whole_height))
+    bare(axes)
+    return axes
+
+
+def small_title(axes: Axes, text: str, more: str = "", *, width: float = 400) -> None:
+    """Write a name above a small panel, and on the right, as far as there is room, more.
+
+    Args:
+        axes: the panel.
+        text: its name.
+        more: a few words; the last alone where there is no room for all.
+        width: of the panel, px.
+    """
+    look = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
+    axes.annotate(text, (0, 1), (0, 4), fontsize=11, fontweight="bold", color=INK, **look)
+    if 9 * (len(text) + len(more)) > width:
+        more = more.rpartition(" ")[2]
+    if more and 9 * (len(text) + len(more)) < width:
+        axes.annotate(more, (1, 1), (0, 4), fontsize=11, color=GRAY, ha="right", **look)
+
+
+def sign(figure: Figure, text: str) -> None:
+    """Write below a figure what it was drawn from, on a strip of its own.
+
+    Args:
+        figure: of 100 px an inch; grows by the strip.
+        text: a line.
+    """
+    strip = 0.3  # inch
+    width, height = figure.get_size_inches()
+    grown = height + strip
+    places = [(axes, axes.get_position(original=True)) for axes in figure.axes]
+    figure.set_size_inches(width, grown)
+    for axes, box in places:
+        place = (box.x0, (box.y0 * height + strip) / grown, box.width, box.height * height / grown)
+        axes.set_position(place)
+    figure.text(6 / (100 * width), 0.1 / grown, text, fontsize=11, color=GRAY, va="bottom")
+
+
 def bare(axes: Axes) -> None:
     """Take frame and ticks away."""
     axes.set_xticks([])

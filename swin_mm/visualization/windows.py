@@ -27,6 +27,13 @@ from swin_mm.visualization.style import (
     title,
 )
 
+_KINDS = {
+    1: "one kind of window, one mask",
+    2: "two kinds of window, two masks",
+    4: "four kinds of window, four masks",
+}
+_MOST_BADGES = 10  # windows in a row or column that have room for one each
+
 
 def draw_windows(picture: np.ndarray, plan: WindowPlan) -> Figure:
     """Draw how two blocks in a row cut a map into windows (Liu et al. 2021, fig. 2 and 4).
@@ -57,27 +64,28 @@ def draw_windows(picture: np.ndarray, plan: WindowPlan) -> Figure:
         hatch_padding(axes, shown)
 
     plain, shifted, rolled = panels
-    window_lines(plain, plan)
+    thin = max(plan.counts) > _MOST_BADGES
+    window_lines(plain, plan, thin=thin)
     title(
         plain,
         f"Windows of {mh}x{mw} tokens",
         "Tokens look at each other\ninside their window only.",
     )
     draw_pieces(shifted, plan, rolled=False)
-    window_lines(shifted, plan, start=plan.shift)
+    window_lines(shifted, plan, start=plan.shift, thin=thin)
     title(
         shifted,
-        f"Next block: shifted by {_amount(plan.shift)}",
+        f"Next block: shifted by {said_shift(plan.shift)}",
         "Windows cross the old borders, but\nleave pieces at the edges: A, B, C.",
     )
     draw_pieces(rolled, plan, rolled=True)
-    window_lines(rolled, plan)
+    window_lines(rolled, plan, thin=thin)
     draw_seams(rolled, plan)
     _draw_numbers(rolled, plan)
     title(
         rolled,
         "Rolled: whole windows again",
-        "Nobody looks across a dashed seam:\nfour kinds of window, four masks.",
+        f"Nobody looks across a dashed seam:\n{_KINDS[len(list(kinds_of(plan)))]}.",
     )
     return figure
 
@@ -104,17 +112,34 @@ def draw_pieces(axes: Axes, plan: WindowPlan, *, rolled: bool) -> None:
         "B": (x, top, x + width - across, top + down),
         "C": (left, y, left + across, y + height - down),
     }
+    many = max(plan.counts) > _MOST_BADGES  # then numbers are in the middle of the strips
     for (letter, (x0, y0, x1, y1)), kind in zip(
         pieces.items(), (KINDS[3], KINDS[2], KINDS[1]), strict=True
     ):
         if x1 > x0 and y1 > y0:
             tint(axes, (x0, y0, x1, y1), kind.colour)
-            letter_at(axes, ((x0 + x1) / 2, (y0 + y1) / 2), letter, kind.colour)
+            share = 0.25 if many and letter != "A" else 0.5
+            place = (x0 + share * (x1 - x0), y0 + share * (y1 - y0))
+            if letter == "B":
+                place = (place[0], (y0 + y1) / 2)
+            elif letter == "C":
+                place = ((x0 + x1) / 2, place[1])
+            if not (many and rolled and letter == "A"):  # where number 4 is
+                letter_at(axes, place, letter, kind.colour)
 
 
 def _draw_numbers(axes: Axes, plan: WindowPlan) -> None:
-    """Write the number of its kind into every window, beside its seams."""
+    """Write the number of its kind into every window, beside its seams.
+
+    Where windows are too many for it, each rectangle of windows of a kind bears its number once.
+    """
     (mh, mw), (down, across) = plan.window, plan.shift
+    if max(plan.counts) > _MOST_BADGES:
+        for kind, region in kinds_of(plan):
+            left, top, right, bottom = box_of(region, plan.window)
+            place = ((left + right - across) / 2, (top + bottom - down) / 2)
+            badge(axes, place, str(kind.number), kind.colour, size=11)
+        return
     for kind, region in kinds_of(plan):
         left, top, right, bottom = box_of(region, plan.window)
         for y in range(top, bottom, mh):
@@ -123,5 +148,6 @@ def _draw_numbers(axes: Axes, plan: WindowPlan) -> None:
                 badge(axes, place, str(kind.number), kind.colour)
 
 
-def _amount(shift: tuple[int, int]) -> str:
+def said_shift(shift: tuple[int, int]) -> str:
+    """Write a shift, tokens, in one number where it is one."""
     return str(shift[0]) if shift[0] == shift[1] else f"{shift[0]} down, {shift[1]} across"

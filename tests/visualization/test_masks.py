@@ -34,3 +34,16 @@ def test_the_corner_says_how_little_is_allowed():
     texts = [text.get_text() for axes in draw_masks(PLAN).axes for text in axes.texts]
     share = ((4 * 4) ** 2 + 2 * (4 * 3) ** 2 + (3 * 3) ** 2) / 49**2
     assert f"4 groups of tokens\n{share:.0%} of pairs" in texts
+
+
+@pytest.mark.parametrize("size", [(9, 23), (12, 20), (7, 9)])
+def test_hidden_padding_has_masks_of_its_own(size):
+    plan = WindowPlan.of(size, (4, 6), shifted=True)
+    used = np.unique(window_masks(plan, torch.device("cpu"), mask_padding=True), axis=0)
+    figure = draw_masks(plan, mask_padding=True)
+    panels = [axes for axes in figure.axes if axes.get_xlabel() == "key"]
+    pictures = [np.asarray(axes.images[0].get_array()) for axes in panels]
+    shown = np.stack([~np.isclose(one, to_rgb(PALE)).all(-1) for one in pictures])
+    assert np.array_equal(np.unique(shown, axis=0), used)
+    texts = [text.get_text() for axes in panels for text in axes.texts]
+    assert any("padding" in text for text in texts)

@@ -61,3 +61,15 @@ def test_a_shift_along_one_axis_has_two_kinds():
 def test_a_plan_without_shift_is_refused():
     with pytest.raises(ValueError, match="shifted=True"):
         draw_windows(PICTURE, WindowPlan((21, 28), (7, 7)))
+
+
+def test_of_many_windows_each_kind_bears_its_number_once():
+    rolled = draw_windows(PICTURE, WindowPlan.of((90, 120), (7, 7), shifted=True)).axes[2]
+    numbers = [text.get_text() for text in rolled.texts if text.get_text().isdigit()]
+    assert sorted(numbers) == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(("size", "said"), [((5, 5), "one kind"), ((21, 28), "four kinds")])
+def test_the_caption_counts_the_kinds(size, said):
+    rolled = draw_windows(PICTURE, WindowPlan.of(size, (7, 7), shifted=True)).axes[2]
+    assert any(said in text.get_text() for text in rolled.texts)
