@@ -22,6 +22,7 @@ ROOMS = {
     "backbones": {"layers", "checkpoints", "registry"},
     "engine": {"checkpoints", "registry"},
     "data": set(),
+    "doctor": set(),
     "inference": {"backbones"},
     "export": {"inference"},
     "reporting": {"engine"},
@@ -36,8 +37,10 @@ LIBRARIES = {
     "backbones": {"torch", "mmengine", "mmcv"},
     "engine": {"torch", "numpy", "mmengine", "matplotlib", "pycocotools", "rich"} | HOSTS,
     "data": {"numpy", "cv2", "pycocotools", "rich"},
+    "doctor": {"torch", "numpy", "mmengine"} | HOSTS,
     "export": {"torch", "mmengine", "rich", "onnxruntime", "openvino"} | HOSTS,
-    "inference": {"torch", "numpy", "mmengine", "cv2", "pycocotools", "rich"} | HOSTS,
+    "inference": {"torch", "numpy", "mmengine", "cv2", "matplotlib", "PIL", "pycocotools", "rich"}
+    | HOSTS,
     "reporting": {"torch", "numpy", "mmengine", "cv2", "matplotlib", "jinja2", "pycocotools"}
     | HOSTS,
     "visualization": {"torch", "numpy", "mmengine", "cv2", "matplotlib", "PIL"} | HOSTS,

@@ -1,24 +1,26 @@
-"""Predictions drawn over their picture, by the host's own visualizer."""
+"""Predictions drawn over their picture."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from matplotlib.font_manager import findfont
 from mmengine.config import Config
 from mmengine.registry import VISUALIZERS
-from mmengine.visualization import Visualizer
+from PIL import Image, ImageDraw, ImageFont
 
 from swin_mm.inference.classes import Classes
+from swin_mm.inference.instances import Instances
+from swin_mm.inference.legends import legend_below
 from swin_mm.inference.registered import find_class
 
-_LEAST_SHARE = 0.001  # of the picture, for a class to be named in the legend
+_SEEN = 0.5  # how much of a picture the colour of a class covers, where the config says nothing
 
 
 class Overlay:
-    """Draws what was found over a picture.
+    """Draws what was found over a picture: instances by the host's visualizer, if not too large.
 
     Args:
         cfg: whose visualizer draws; without its backends, which would store every picture again.
@@ -32,69 +34,126 @@ class Overlay:
         settings = dict(cfg.visualizer)
         kind = settings.pop("type")
         settings |= {"vis_backends": None, "name": "overlay"}
-        settings.setdefault("alpha", 0.5)  # the hosts' own 0.8 leaves little of the picture
+        # The hosts' own 0.8 leaves little of the picture.
+        self._alpha = settings.setdefault("alpha", _SEEN)
         # Not by build(): it would hand out the visualizer of that name that a test drew with.
         self._visualizer = find_class(cfg, VISUALIZERS, kind)(**settings)
         self._visualizer.dataset_meta = {
             "classes": list(classes.names),
             "palette": list(classes.colours),
         }
+        self._colours = np.array(classes.colours, np.uint8)
 
-    def draw(self, picture: np.ndarray, sample: Any) -> np.ndarray:
-        """Draw what a model found.
+    def draw_sample(self, picture: np.ndarray, sample: Any) -> np.ndarray:
+        """Draw a detector's data sample as the host does.
 
         Args:
             picture: (H, W, 3) uint8 BGR, or (H, W) gray.
-            sample: the host's data sample.
+            sample: the host's.
 
         Returns:
-            (H + legend, W, 3) uint8 RGB: labelled pixels bring a legend along, instances bear
-            their names.
+            (H, W, 3) uint8 RGB.
         """
-        picture = picture if picture.ndim == 3 else picture[..., None].repeat(3, axis=-1)
-        picture = np.ascontiguousarray(picture[..., 2::-1])
-        is_segmentation = "pred_sem_seg" in sample
-        if is_segmentation:
-            sample = sample.numpy()  # the segmentor's stumbles over a tensor of one pixel
-        # The segmentor's names take minutes on large pictures, and hide small regions.
-        options: Mapping[str, Any] = (
-            {"with_labels": False} if is_segmentation else {"pred_score_thr": self.score_threshold}
-        )
+        picture = _rgb(picture)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of boxes that end on the border
             self._visualizer.add_datasample(
-                "overlay", picture, data_sample=sample, draw_gt=False, **options
+                "overlay",
+                picture,
+                data_sample=sample,
+                draw_gt=False,
+                pred_score_thr=self.score_threshold,
             )
-        drawn = self._visualizer.get_image()
-        if not is_segmentation:
-            return drawn
-        labels = sample.pred_sem_seg.data.squeeze(0)
-        return np.concatenate([drawn, _legend(labels, self.classes, drawn.shape[1])])
+        return self._visualizer.get_image()
+
+    def draw_instances(self, picture: np.ndarray, found: Instances, *, side: int) -> np.ndarray:
+        """Draw instances over a picture that is too large for the host's visualizer.
+
+        Args:
+            picture: (H, W, 3) uint8 BGR, or (H, W) gray.
+            found: in it.
+            side: px, the longer side of what is drawn, at most.
+
+        Returns:
+            (h, w, 3) uint8 RGB.
+        """
+        canvas = _rgb(_shrunk(picture, side))
+        found = found.pick(np.flatnonzero(found.scores >= self.score_threshold)[::-1])
+        scale = np.array([canvas.shape[1] / found.width, canvas.shape[0] / found.height])
+        boxes = found.boxes * np.tile(scale, 2)
+        for label, mask in zip(found.labels, found.masks or (), strict=False):
+            self._paint(
+                canvas, mask.pixels(), np.array([mask.left, mask.top]) * scale, scale, label
+            )
+        image = Image.fromarray(canvas)
+        pen = ImageDraw.Draw(image)
+        size = min(max(max(canvas.shape) / 160, 8), 22)  # px of letters
+        font = ImageFont.truetype(findfont("DejaVu Sans"), size)
+        for box, label, score in zip(boxes, found.labels, found.scores, strict=True):
+            colour, text = self.classes.colours[label], self.classes.names[label]
+            pen.rectangle(tuple(box), outline=colour, width=max(round(size / 8), 1))
+            place, text = (box[0], max(box[1], 0)), f"{text}: {100 * score:.1f}"
+            pen.rectangle(pen.textbbox(place, text, font), fill="black")
+            pen.text(place, text, "white", font)
+        return np.asarray(image)
+
+    def draw_labels(
+        self, picture: np.ndarray, labels: np.ndarray, *, side: int = 0, legend: bool = True
+    ) -> np.ndarray:
+        """Colour labelled pixels; those of no class that is kept stay as they are.
+
+        Args:
+            picture: (H, W, 3) uint8 BGR, or (H, W) gray.
+            labels: (H, W).
+            side: px, the longer side of what is drawn, at most; 0 for the picture's own.
+            legend: write the classes that occur below the picture.
+
+        Returns:
+            (h + legend, w, 3) uint8 RGB.
+        """
+        import cv2
+
+        picture = _rgb(_shrunk(picture, side))
+        labels = _shrunk(labels, side, nearest=True)
+        known = labels < len(self._colours)
+        colours = self._colours[np.where(known, labels, 0)]
+        mixed = cv2.addWeighted(picture, 1 - self._alpha, colours, self._alpha, 0)
+        mixed = np.where(known[..., None], mixed.reshape(picture.shape), picture)
+        if not legend:
+            return mixed
+        return np.concatenate([mixed, legend_below(labels, self.classes, mixed.shape[1])])
+
+    def _paint(
+        self, canvas: np.ndarray, mask: np.ndarray, place: np.ndarray, scale: np.ndarray, label: int
+    ) -> None:
+        """Colour a mask whose left and top lie at `place`, px of the canvas."""
+        import cv2
+
+        (width, height), (left, top) = np.ceil(mask.shape[::-1] * scale).astype(int), place.round()
+        window = canvas[int(top) : int(top) + height, int(left) : int(left) + width]
+        if not window.size:
+            return
+        small = cv2.resize(mask.astype(np.uint8) * 255, (int(width), int(height)),
+                           interpolation=cv2.INTER_AREA)  # fmt: skip
+        inside = small[: window.shape[0], : window.shape[1]] > 127
+        colour = self._alpha * self._colours[label]
+        window[inside] = ((1 - self._alpha) * window[inside] + colour).astype(np.uint8)
 
 
-def _legend(labels: np.ndarray, classes: Classes, width: int) -> np.ndarray:
-    """Write which colour is what, the largest first, on white below a picture of that width."""
-    counts = np.bincount(labels.flatten(), minlength=len(classes.names))
-    shares = {int(label): counts[label] / labels.size for label in np.argsort(-counts)}
-    shown = [label for label, share in shares.items() if share >= _LEAST_SHARE]
-    texts = [f"{classes.names[label]}  {shares[label]:.1%}" for label in shown]
-    size = min(max(width / 32, 8), 28)  # px, height of a line's letters
-    line, column = round(1.7 * size), max(size * (3 + 0.62 * max(map(len, texts))), 1)
-    columns = max(int(width / column), 1)
-    page = np.full((line * -(-len(shown) // columns) + line // 2, width, 3), 255, np.uint8)
-    painter = Visualizer(image=page)
-    for number, (label, text) in enumerate(zip(shown, texts, strict=True)):
-        row, place = divmod(number, columns)
-        left, top = place * width / columns + 0.4 * size, row * line + 0.5 * size
-        corners = np.array([left, top, left + size, top + size])
-        painter.draw_bboxes(
-            corners, face_colors=classes.colours[label], edge_colors="k", line_widths=1, alpha=1
-        )
-        painter.draw_texts(
-            text,
-            np.array([left + 1.6 * size, top + size / 2]),
-            font_sizes=0.72 * size,
-            vertical_alignments="center",
-            colors="k",
-        )
-    return painter.get_image()
+def _rgb(picture: np.ndarray) -> np.ndarray:
+    """Turn BGR or gray into RGB, in an order that painters take."""
+    picture = picture if picture.ndim == 3 else picture[..., None].repeat(3, axis=-1)
+    return np.ascontiguousarray(picture[..., 2::-1])
+
+
+def _shrunk(picture: np.ndarray, side: int, *, nearest: bool = False) -> np.ndarray:
+    """Shrink a picture whose longer side is past `side`, if that is not 0."""
+    import cv2
+
+    height, width = picture.shape[:2]
+    if not side or max(height, width) <= side:
+        return picture
+    scale = side / max(height, width)
+    size = (max(round(width * scale), 1), max(round(height * scale), 1))
+    how = cv2.INTER_NEAREST if nearest else cv2.INTER_AREA
+    return cv2.resize(picture, size, interpolation=how)

@@ -1,8 +1,11 @@
-"""A bar with count, rate and time left, on stderr."""
+"""A bar with count, rate and time left, on stderr, and a second for what is large."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -26,19 +29,56 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:.1f}/s" if speed >= 1 else f"{1 / speed:.1f} s each", style="cyan")
 
 
-def bar(what: str, total: int) -> Progress:
-    """Show how far a job of `total` pieces is; enter it, then advance its one task."""
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _Rate(),
-        TextColumn("took"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        speed_estimate_period=600,
-    )
-    progress.add_task(what, total=total)
-    return progress
+class Bars:
+    """Shows how far a job is; enter it.
+
+    Args:
+        what: is done.
+        total: pieces of the job.
+        done: of these, before it began.
+    """
+
+    def __init__(self, what: str, total: int, *, done: int = 0) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            _Rate(),
+            TextColumn("took"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            speed_estimate_period=600,
+        )
+        self._job = self._progress.add_task(what, total=total, completed=done)
+        self._inside: Any = None
+
+    def __enter__(self) -> Bars:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.end_inside()
+        self._progress.stop()
+
+    def advance(self) -> None:
+        """One piece more is done."""
+        self.end_inside()
+        self._progress.advance(self._job)
+
+    def inside(self, what: str, done: int, total: int | None) -> None:
+        """Show how far the piece at work is: its tiles, its frames."""
+        if self._inside is None:
+            self._inside = self._progress.add_task(escape(what), total=total)
+        self._progress.update(self._inside, completed=done, total=total)
+
+    def end_inside(self) -> None:
+        """Take the second bar away."""
+        if self._inside is not None:
+            self._progress.remove_task(self._inside)
+            self._inside = None
+
+    def say(self, line: str) -> None:
+        """Write a line above the bars."""
+        self._progress.console.print(line, soft_wrap=True)

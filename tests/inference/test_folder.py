@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from swin_mm.data import render_scene
-from swin_mm.inference import InferenceError, find_pictures, infer, require_room
+from swin_mm.inference import InferenceError, Options, find_pictures, infer, require_room
+from swin_mm.inference.video import VideoReader, VideoWriter
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +30,15 @@ def label(segmentor):
 
 
 def names(folder):
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*"))
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("[!.]*.*"))
 
 
 def test_a_detector_writes_overlays_and_one_file_of_results(find, photos, tmp_path):
-    outcome = infer(find, photos, out=str(tmp_path), score_threshold=0.9)
-    written = ["classes.json", "overlays/1.png", "overlays/3.png", "predictions.json"]
-    assert names(tmp_path) == written
+    outcome = infer(find, photos, out=str(tmp_path), options=Options(score_threshold=0.9))
+    assert names(tmp_path) == [
+        *("classes.json", "overlays/1.png", "overlays/3.png"),
+        *("parts/1.jsonl", "parts/3.jsonl", "predictions.json", "run.json"),
+    ]
     found = json.loads((tmp_path / "predictions.json").read_text())
     assert {entry["image_id"] for entry in found} == {1, 3}
     assert outcome.done == 2
@@ -50,11 +53,13 @@ def test_a_picture_that_cannot_be_read_is_named_and_skipped(find, photos, tmp_pa
 
 def test_a_segmentor_writes_overlays_and_labels(label, photos, tmp_path):
     infer(label, photos, out=str(tmp_path))
-    overlays = ["overlays/1.png", "overlays/3.png"]
-    assert names(tmp_path) == ["classes.json", "labels/1.png", "labels/3.png", *overlays]
+    assert names(tmp_path) == [
+        *("classes.json", "labels/1.png", "labels/3.png", "legend.png"),
+        *("overlays/1.png", "overlays/3.png", "parts/1.jsonl", "parts/3.jsonl", "run.json"),
+    ]
     labels = cv2.imread(str(tmp_path / "labels/3.png"), cv2.IMREAD_UNCHANGED)
-    expected = label(label.read(photos[2].path)).pred_sem_seg.data[0]
-    assert np.array_equal(labels, expected)
+    (scores,) = label.score([label.pack(label.read(photos[2].path))])
+    assert np.array_equal(labels, label.decide(scores.rows(0, 48)))
 
 
 def test_the_classes_are_written_with_numbers_names_and_colours(label, photos, tmp_path):
@@ -77,13 +82,16 @@ def test_what_was_found_before_an_interruption_is_kept(find, photos, tmp_path, m
         infer(find, photos, out=str(tmp_path))
     found = json.loads((tmp_path / "predictions.json").read_text())
     assert {entry["image_id"] for entry in found} == {1}
+    assert "run.json" in names(tmp_path) and "parts/1.jsonl" in names(tmp_path)
 
 
-def test_older_results_are_replaced_on_request_only(tmp_path):
+def test_older_results_of_nobody_known_are_replaced_on_request_only(tmp_path):
     (tmp_path / "predictions.json").write_text("[]")
     with pytest.raises(InferenceError, match=r"results lie in .* \(predictions.json\)"):
         require_room(str(tmp_path))
     require_room(str(tmp_path), force=True)
+    (tmp_path / "run.json").write_text("{}")
+    require_room(str(tmp_path))  # whose they are is looked at later
 
 
 def test_a_folder_with_other_things_in_it_has_room(tmp_path):
@@ -95,30 +103,124 @@ def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InferenceError, match="is a file"):
         require_room(str(tmp_path / "file"), force=True)
-    with pytest.raises(InferenceError, match="cannot be made"):
-        infer_nothing(tmp_path / "file/below")
 
 
-def infer_nothing(out):
-    class Nobody:
-        cfg, classes, finds_instances = None, None, True
+@pytest.fixture
+def counted(find, monkeypatch):
+    """The pictures that the detector reads."""
+    read, paths = find.read, []
 
-    from swin_mm.inference import folder
+    def read_and_note(path):
+        paths.append(path)
+        return read(path)
 
-    real, folder.Overlay = folder.Overlay, lambda *_, **__: None
-    try:
-        infer(Nobody(), [], out=str(out))
-    finally:
-        folder.Overlay = real
-
-
-@pytest.mark.parametrize("threshold", [-0.1, 1.5])
-def test_a_threshold_lies_between_0_and_1(find, photos, tmp_path, threshold):
-    with pytest.raises(InferenceError, match="between 0 and 1"):
-        infer(find, photos, out=str(tmp_path / "out"), score_threshold=threshold)
-    assert not (tmp_path / "out").exists()
+    monkeypatch.setattr(find, "read", read_and_note)
+    return paths
 
 
-def test_a_threshold_means_nothing_to_a_segmentor(label, photos, tmp_path):
-    with pytest.raises(InferenceError, match="labels every pixel"):
-        infer(label, photos, out=str(tmp_path), score_threshold=0.5)
+def test_a_second_run_looks_only_at_what_the_first_did_not(find, photos, tmp_path, counted):
+    first = infer(find, photos[:1], out=str(tmp_path))
+    entries = json.loads((tmp_path / "predictions.json").read_text())
+    second = infer(find, photos, out=str(tmp_path))
+    assert (first.before, second.before, second.done) == (0, 1, 2)
+    assert counted == [photo.path for photo in photos]
+    both = json.loads((tmp_path / "predictions.json").read_text())
+    assert both[: len(entries)] == entries and {entry["image_id"] for entry in both} == {1, 3}
+    assert len(second.skipped) == 1  # what could not be read is tried again
+
+
+def test_a_run_that_asks_for_something_else_is_refused(find, photos, tmp_path):
+    infer(find, photos[:1], out=str(tmp_path))
+    options = Options(classes=("person",))
+    with pytest.raises(InferenceError, match=r'classes \[\]; now classes \["person"\]'):
+        infer(find, photos, out=str(tmp_path), options=options)
+    with pytest.raises(InferenceError, match="pictures"):
+        infer(find, photos, out=str(tmp_path), sources=["elsewhere"])
+    infer(find, photos[:1], out=str(tmp_path), options=Options(batch_size=3))
+
+
+def test_other_weights_are_told_apart(find, detector, photos, tmp_path):
+    import torch
+
+    infer(find, photos[:1], out=str(tmp_path))
+    other = detector.predictor()
+    with torch.no_grad():
+        next(other.model.parameters()).add_(1)
+    with pytest.raises(InferenceError, match="there weights"):
+        infer(other, photos[:1], out=str(tmp_path))
+
+
+def test_by_force_all_is_done_anew_and_nothing_old_is_left(find, photos, tmp_path, counted):
+    infer(find, photos[2:], out=str(tmp_path))
+    outcome = infer(find, photos[:1], out=str(tmp_path), force=True)
+    assert outcome.before == 0 and len(counted) == 2
+    assert "overlays/3.png" not in names(tmp_path)
+
+
+def test_pictures_go_together_in_batches_and_a_large_one_alone(find, photos, tmp_path, monkeypatch):
+    from swin_mm.inference import looking
+
+    sizes, predict = [], looking.predict
+
+    def note(predictor, pictures, options, **more):
+        sizes.append(len(pictures))
+        return predict(predictor, pictures, options, **more)
+
+    monkeypatch.setattr(looking, "predict", note)
+    twice = find_pictures([photos[0].path, photos[2].path])
+    infer(find, twice, out=str(tmp_path / "a"), options=Options(batch_size=2))
+    infer(find, twice, out=str(tmp_path / "b"), options=Options(batch_size=2, tile=32))
+    assert sizes == [2, 1, 1]
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory):
+    stem = str(tmp_path_factory.mktemp("videos") / "clip")
+    with VideoWriter(stem, rate=10) as writer:
+        for index in range(5):
+            scene = render_scene(0, 0, size=(65, 48)).image
+            writer.write(np.roll(scene, 3 * index, axis=1))
+        writer.close()
+    return writer.path
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_video_becomes_a_video_and_its_instances_know_their_frame(find, clip, tmp_path, size):
+    outcome = infer(
+        find, find_pictures([clip]), out=str(tmp_path), options=Options(batch_size=size)
+    )
+    assert (outcome.done, outcome.skipped) == (1, ())
+    drawn = VideoReader(str(tmp_path / "overlays/clip.mp4"))
+    assert (len(list(drawn)), drawn.rate) == (5, 10)
+    found = json.loads((tmp_path / "predictions.json").read_text())
+    assert {entry["image_id"] for entry in found} == {f"clip/{n:06d}" for n in range(5)}
+    assert {entry["file_name"] for entry in found} == {clip}
+    assert infer(find, find_pictures([clip]), out=str(tmp_path)).before == 1
+
+
+def test_the_frames_of_a_video_are_labelled_one_by_one(label, clip, tmp_path):
+    infer(label, find_pictures([clip]), out=str(tmp_path))
+    written = sorted(path.name for path in (tmp_path / "labels/clip").iterdir())
+    assert written == [f"{number:06d}.png" for number in range(5)]
+    assert next(iter(VideoReader(str(tmp_path / "overlays/clip.mp4")))).shape == (48, 66, 3)
+
+
+def test_of_a_video_that_breaks_off_what_came_before_is_kept_and_told(find, clip, tmp_path):
+    out, half = tmp_path / "out", tmp_path / "half.avi"
+    writer = cv2.VideoWriter(str(half), cv2.VideoWriter_fourcc(*"MJPG"), 25, (64, 48))
+    for frame in VideoReader(clip):
+        for _ in range(4):
+            writer.write(np.ascontiguousarray(frame[:48, :64]))
+    writer.release()
+    half.write_bytes(half.read_bytes()[: half.stat().st_size // 2])
+    for before in (0, 1):
+        outcome = infer(find, find_pictures([str(half)]), out=str(out))
+        assert outcome.before == before and "half.avi breaks off after" in outcome.skipped[0]
+    assert len(list(VideoReader(str(out / "overlays/half.mp4")))) > 3
+
+
+def test_a_broken_video_is_named_and_skipped(find, photos, tmp_path):
+    (tmp_path / "clip.mp4").write_bytes(b"no video")
+    pictures = find_pictures([str(tmp_path / "clip.mp4"), photos[0].path])
+    outcome = infer(find, pictures, out=str(tmp_path / "out"))
+    assert outcome.done == 1 and "clip.mp4 is not a video" in outcome.skipped[0]

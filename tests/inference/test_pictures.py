@@ -1,11 +1,8 @@
-import struct
-
 import cv2
 import numpy as np
 import pytest
-from PIL import Image
 
-from swin_mm.inference import InferenceError, PictureError, find_pictures, read_picture
+from swin_mm.inference import InferenceError, find_pictures
 
 NOISE = np.random.default_rng(0).integers(0, 256, (24, 32, 3), dtype=np.uint8)
 
@@ -58,58 +55,24 @@ def test_a_folder_without_pictures_is_an_error(tmp_path):
         find_pictures([str(tmp_path)])
 
 
-@pytest.mark.parametrize(
-    "picture",
-    [NOISE, NOISE[..., 0], NOISE.astype(np.uint16) * 257, np.dstack([NOISE, NOISE[..., :1]])],
-    ids=["colour", "gray", "16 bits", "transparent"],
-)
-def test_whatever_a_picture_is_it_comes_as_8_bit_colour(tmp_path, picture):
-    path = str(tmp_path / "picture.png")
-    cv2.imwrite(path, picture)
-    read = read_picture(path)
-    expected = NOISE if picture.ndim == 3 else NOISE[..., :1].repeat(3, axis=2)
-    assert read.dtype == np.uint8
-    assert np.array_equal(read, expected)
+def test_patterns_stand_for_the_pictures_and_videos_that_fit(folder):
+    (folder / "mixed/clip.MP4").write_bytes(b"")
+    found = find_pictures([f"{folder}/**/*", f"{folder}/mixed/b.pn[g]"])
+    names = [(one.name, one.is_video) for one in found]
+    assert names == [("1", False), ("01", False), ("1_2", False), ("A", False), ("b", False),
+                     ("c", False), ("clip", True)]  # fmt: skip
 
 
-def test_a_picture_is_turned_as_its_exif_says(tmp_path):
-    path = tmp_path / "turned.jpg"
-    image = Image.fromarray(NOISE)
-    exif = image.getexif()
-    exif[274] = 6  # orientation: to be turned to the right
-    image.save(path, exif=exif)
-    assert read_picture(str(path)).shape == (32, 24, 3)
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file(folder):
+    cv2.imwrite(f"{folder}/[b].png", NOISE)
+    assert [one.path for one in find_pictures([f"{folder}/[b].png"])] == [f"{folder}/[b].png"]
 
 
-@pytest.mark.parametrize("ending", ["jpg", "png"])
-def test_half_a_picture_is_refused(tmp_path, ending):
-    content = cv2.imencode(f".{ending}", NOISE)[1].tobytes()
-    path = tmp_path / f"half.{ending}"
-    path.write_bytes(content[: len(content) * 2 // 3])
-    with pytest.raises(PictureError, match="breaks off"):
-        read_picture(str(path))
+def test_a_pattern_that_nothing_fits_is_an_error(folder):
+    with pytest.raises(InferenceError, match=r"no picture fits .*/\*\.txt"):
+        find_pictures([f"{folder}/mixed/*.txt"])
 
 
-def test_the_end_of_a_thumbnail_is_not_taken_for_the_pictures(tmp_path):
-    content = cv2.imencode(".jpg", NOISE)[1].tobytes()
-    thumbnail = cv2.imencode(".jpg", NOISE[:8, :8])[1].tobytes()
-    segment = b"\xff\xe1" + struct.pack(">H", len(thumbnail) + 2) + thumbnail
-    path = tmp_path / "with thumbnail.jpg"
-    path.write_bytes(content[:2] + segment + content[2:])
-    assert read_picture(str(path)).shape == NOISE.shape
-    path.write_bytes(content[:2] + segment + content[2:-40])
-    with pytest.raises(PictureError, match="breaks off"):
-        read_picture(str(path))
-
-
-@pytest.mark.parametrize(("content", "reason"), [(b"", "is empty"), (b"hello", "not a picture")])
-def test_what_is_no_picture_is_named(tmp_path, content, reason):
-    path = tmp_path / "broken.jpg"
-    path.write_bytes(content)
-    with pytest.raises(PictureError, match=f"broken.jpg {reason}|broken.jpg is {reason}"):
-        read_picture(str(path))
-
-
-def test_a_picture_that_is_gone_is_named(tmp_path):
-    with pytest.raises(PictureError, match=r"gone\.jpg cannot be read: No such file"):
-        read_picture(str(tmp_path / "gone.jpg"))
+def test_a_folder_stands_for_its_videos_too(tmp_path):
+    (tmp_path / "clip.mov").write_bytes(b"")
+    assert [one.is_video for one in find_pictures([str(tmp_path)])] == [True]

@@ -1,7 +1,9 @@
 """The tool as a user starts it; what is inside is tested in tests/inference."""
 
 import json
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import cv2
@@ -76,6 +78,85 @@ def test_a_wrong_option_is_one_message_and_exit_code_2(call, photos, tmp_path, o
     ended = call("infer.py", *words, *options)
     assert ended.code == 2
     assert message in ended.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--classes", "persn"), "no class 'persn' (--classes); did you mean person"),
+        (("--batch-size", "0"), "--batch-size"),
+        (("--tile", "100", "--overlap", "60"), "1 to 50 px, got 60"),
+        (("--score-thr", "2"), "between 0 and 1, got 2"),
+        (("--overlay-side", "0"), "--overlay-side"),
+    ],
+)
+def test_an_option_without_meaning_leaves_no_folder(
+    call, trained, photos, tmp_path, options, message
+):
+    words = [str(trained.config), str(trained.checkpoint), str(photos / "1.jpg")]
+    ended = call("infer.py", *words, "--out", str(tmp_path / "out"), *options)
+    assert ended.code == 2
+    assert message in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_option_at_once(call, trained, photos, tmp_path):
+    words = [str(trained.config), str(trained.checkpoint), f"{photos}/[1].*", "--out"]
+    words += [str(tmp_path), "--tta", "--amp", "--tile", "48", "--overlap", "8"]
+    words += ["--batch-size", "2", "--classes", "person", "Kite", "--score-thr", "0.1"]
+    ended = call("infer.py", *words, "--overlay-side", "40", "--device", "cpu")
+    assert ended.code == 0, ended.err
+    assert cv2.imread(str(tmp_path / "overlays/1.png")).shape == (30, 40, 3)
+    told = json.loads((tmp_path / "run.json").read_text())
+    assert (told["tta"], told["amp"], told["tile"]) == (True, True, 48)
+    assert told["classes"] == ["person", "kite"]
+    found = json.loads((tmp_path / "predictions.json").read_text())
+    assert {entry["category"] for entry in found} <= {"person", "kite"}
+
+
+def test_the_backbone_is_compiled_on_request(call, trained, photos, tmp_path, monkeypatch):
+    compiled = []
+
+    def compile_nothing(function, **_):
+        compiled.append(function)
+        return function
+
+    monkeypatch.setattr(torch, "compile", compile_nothing)
+    words = [str(trained.config), str(trained.checkpoint), str(photos / "1.jpg")]
+    ended = call("infer.py", *words, "--out", str(tmp_path), "--compile")
+    assert ended.code == 0 and compiled
+
+
+def test_what_was_killed_goes_on_where_it_was(call, root, environment, trained, photos, tmp_path):
+    many, out = tmp_path / "many", tmp_path / "out"
+    many.mkdir()
+    for number in range(40):
+        (many / f"{number}.jpg").write_bytes((photos / "1.jpg").read_bytes())
+    words = [str(trained.config), str(trained.checkpoint), str(many), "--out", str(out)]
+    command = [sys.executable, "tools/infer.py", *words]
+    with subprocess.Popen(command, cwd=root, env=environment, stderr=subprocess.DEVNULL) as job:
+        while len(list(out.glob("parts/*.jsonl"))) < 3:
+            assert job.poll() is None
+            time.sleep(0.02)
+        job.kill()
+    before = len(list(out.glob("parts/*.jsonl")))
+    assert before < 40
+    ended = call("infer.py", *words)
+    assert ended.code == 0, ended.err
+    assert f"Predicted on 40 of 40 pictures ({before} of them before)" in ended.out
+    assert len(list(out.glob("overlays/*"))) == 40
+    found = json.loads((out / "predictions.json").read_text())
+    assert len({entry["image_id"] for entry in found}) in (0, 40)
+    assert not list(out.rglob("*.part"))
+
+
+def test_another_run_does_not_go_on_with_this_ones_results(call, trained, photos, tmp_path):
+    words = [str(trained.config), str(trained.checkpoint), str(photos / "1.jpg"), "--out"]
+    assert call("infer.py", *words, str(tmp_path)).code == 0
+    ended = call("infer.py", *words, str(tmp_path), "--tile", "512")
+    assert ended.code == 2
+    assert "there tile none, overlap 256; now tile 512, overlap 128" in ended.err
+    assert call("infer.py", *words, str(tmp_path), "--tile", "512", "--force").code == 0
 
 
 def test_older_results_are_not_overwritten_unasked(call, photos, tmp_path):

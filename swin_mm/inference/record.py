@@ -1,0 +1,225 @@
+"""What a job has done so far, kept in its folder, so that a second run goes on from there.
+
+`run.json` says what was asked of whom. `parts/NAME.jsonl` is written when all else of a picture
+is: a first line about the picture, then its instances, one a line.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from swin_mm.inference.errors import InferenceError
+from swin_mm.inference.pictures import Picture
+from swin_mm.inference.writing import write_json, write_lines
+
+RUN, PARTS = "run.json", "parts"
+_LOCK = ".lock"
+
+
+class Record:
+    """The record of a job; enter it, and nobody else writes into the folder.
+
+    Args:
+        out: the folder, which is made.
+        asked: what results depend on, by name; another run's must be the same.
+        force: forget what an earlier run did.
+
+    Raises:
+        InferenceError: if the folder cannot be made.
+    """
+
+    def __init__(self, out: str, asked: Mapping[str, Any], *, force: bool = False) -> None:
+        self._out = out
+        self._asked = dict(asked)
+        self._force = force
+        self._lock: Any = None
+
+    def __enter__(self) -> Record:
+        """Begin, or go on.
+
+        Raises:
+            InferenceError: if the folder cannot be used, holds another job's results, or another
+                process writes into it.
+        """
+        try:
+            os.makedirs(os.path.join(self._out, PARTS), exist_ok=True)
+            self._lock = open(os.path.join(self._out, PARTS, _LOCK), "w")
+        except OSError as error:
+            raise InferenceError(f"{self._out} cannot be made: {error.strerror}") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._lock.close()
+            raise InferenceError(
+                f"another process is writing into {self._out}; wait for it, or name another folder"
+            ) from error
+        try:
+            self._begin()
+        except BaseException:
+            self._lock.close()
+            raise
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        """Let others write."""
+        self._lock.close()
+
+    def done(self, picture: Picture) -> Mapping[str, Any] | None:
+        """Say what is known of a picture that was done, `None` if it must be looked at.
+
+        One that has changed since, or whose results were deleted, must be.
+        """
+        try:
+            with open(self._part(picture), encoding="utf-8") as file:
+                head = json.loads(file.readline())
+            seen = {key: head.get(key) for key in ("path", "bytes", "modified")}
+            there = all(os.path.exists(os.path.join(self._out, name)) for name in head["files"])
+            return head if there and seen == _state(picture) else None
+        except (OSError, ValueError, KeyError, AttributeError):  # gone, or no record
+            return None
+
+    def add(
+        self,
+        picture: Picture,
+        entries: Iterable[Mapping[str, Any]],
+        *,
+        files: Sequence[str],
+        broken: str = "",
+    ) -> None:
+        """Note that all results of a picture are written.
+
+        Args:
+            picture: which.
+            entries: its instances as COCO's results have them.
+            files: what was written, in the folder.
+            broken: why the rest of a video could not be looked at.
+        """
+        head = {**_state(picture), "files": list(files), "broken": broken}
+        lines = (json.dumps(entry) for entry in entries)
+        write_lines(self._part(picture), _after(json.dumps(head), lines))
+
+    def gather(self, pictures: Iterable[Picture], path: str) -> None:
+        """Write the instances of all pictures that are done into one JSON list."""
+        write_lines(path, _as_list(self._entries(pictures)))
+
+    def _begin(self) -> None:
+        path = os.path.join(self._out, RUN)
+        if self._force:
+            for name in os.listdir(os.path.join(self._out, PARTS)):
+                if name != _LOCK:
+                    os.remove(os.path.join(self._out, PARTS, name))
+        elif os.path.exists(path):
+            try:
+                with open(path, encoding="utf-8") as file:
+                    before = json.load(file)
+            except ValueError:
+                before = None
+            before = before if isinstance(before, dict) else {}
+            changed = [key for key in self._asked if before.get(key) != self._asked[key]]
+            if changed:
+                there = ", ".join(f"{key} {_told(before.get(key))}" for key in changed)
+                now = ", ".join(f"{key} {_told(self._asked[key])}" for key in changed)
+                raise InferenceError(
+                    f"{self._out} holds results of another run: there {there}; now {now}. Name "
+                    "another folder, or --force to begin anew"
+                )
+            return
+        write_json(path, self._asked)
+
+    def _entries(self, pictures: Iterable[Picture]) -> Iterator[str]:
+        for picture in pictures:
+            if self.done(picture) is not None:
+                with open(self._part(picture), encoding="utf-8") as file:
+                    file.readline()
+                    yield from (line.rstrip("\n") for line in file)
+
+    def _part(self, picture: Picture) -> str:
+        return os.path.join(self._out, PARTS, f"{picture.name}.jsonl")
+
+
+def require_room(out: str, results: Iterable[str], *, force: bool = False) -> None:
+    """Check that a folder, which need not exist yet, has no results whose origin nobody knows.
+
+    Args:
+        out: the folder.
+        results: names that results have.
+        force: whether older results may lie there; those of the same name are replaced.
+
+    Raises:
+        InferenceError: if it has, or is a file.
+    """
+    if not os.path.exists(out):
+        return
+    if not os.path.isdir(out):
+        raise InferenceError(f"{out} must be a folder for results, but is a file")
+    there = sorted(set(results) & set(os.listdir(out)))
+    if there and not force and not os.path.exists(os.path.join(out, RUN)):
+        raise InferenceError(
+            f"results lie in {out} already ({', '.join(there)}), without the {RUN} by which a run "
+            "could go on; name another folder, or --force to replace those of the same name"
+        )
+
+
+def remove_results(out: str, results: Iterable[str]) -> None:
+    """Delete what a job writes, and nothing else, from its folder."""
+    for name in results:
+        path = os.path.join(out, name)
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        elif os.path.exists(path):
+            os.remove(path)
+
+
+def fingerprint(model: nn.Module) -> str:
+    """Tell weights from others, wherever their file lies: sixteen digits."""
+    digest = hashlib.sha256()
+    for name, tensor in model.state_dict().items():
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return digest.hexdigest()[:16]
+
+
+def fingerprint_of_text(text: str) -> str:
+    """Tell a text from others: sixteen digits."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _state(picture: Picture) -> dict[str, Any]:
+    """What shows that a file is the same as before."""
+    found = os.stat(picture.path)
+    return {
+        "path": os.path.abspath(picture.path),
+        "bytes": found.st_size,
+        "modified": found.st_mtime_ns,
+    }
+
+
+def _after(first: str, lines: Iterable[str]) -> Iterator[str]:
+    yield first
+    yield from lines
+
+
+def _as_list(lines: Iterable[str]) -> Iterator[str]:
+    """Write JSON's list around lines, a comma behind all but the last."""
+    held = None
+    yield "["
+    for line in lines:
+        if held is not None:
+            yield f"{held},"
+        held = line
+    if held is not None:
+        yield held
+    yield "]"
+
+
+def _told(value: Any) -> str:
+    return "none" if value is None else json.dumps(value)

@@ -1,0 +1,30 @@
+import numpy as np
+
+from swin_mm.inference import Classes
+from swin_mm.inference.legends import legend_below, legend_of
+
+COLOURS = ((255, 0, 0), (0, 255, 0), (0, 0, 255))
+CLASSES = Classes(("cat", "dog", "newt"), COLOURS, (0, 1, 2))
+
+
+def shows(page, label):
+    return (page == COLOURS[label]).all(-1).any()
+
+
+def test_the_legend_of_all_classes_shows_those_asked_for():
+    page = legend_of(CLASSES, [0, 2])
+    assert [shows(page, label) for label in range(3)] == [True, False, True]
+
+
+def test_the_legend_below_a_picture_shows_what_occurs_in_its_width():
+    labels = np.zeros((600, 200), np.uint8)
+    labels[-1, -1] = 2  # less than a thousandth
+    labels[:300] = 255  # of no class that is kept
+    page = legend_below(labels, CLASSES, 200)
+    assert page.shape[1] == 200
+    assert [shows(page, label) for label in range(3)] == [True, False, False]
+
+
+def test_a_picture_without_classes_has_an_empty_legend():
+    page = legend_below(np.full((4, 4), 255, np.uint8), CLASSES, 4)
+    assert page.shape[1] == 4 and (page == 255).all()

@@ -1,0 +1,126 @@
+import json
+import os
+
+import pytest
+import torch
+from torch import nn
+
+from swin_mm.inference import InferenceError
+from swin_mm.inference.pictures import Picture
+from swin_mm.inference.record import Record, fingerprint, fingerprint_of_text, remove_results
+
+ASKED = {"weights": "abc", "tile": None}
+
+
+@pytest.fixture
+def photo(tmp_path):
+    path = tmp_path / "1.jpg"
+    path.write_bytes(b"picture")
+    return Picture(str(path), "1", 1)
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+def note(out, photo, *, entries=({"score": 1},), files=()):
+    with Record(str(out), ASKED) as record:
+        record.add(photo, entries, files=files)
+
+
+def known(out, photo, asked=None, **more):
+    with Record(str(out), asked or ASKED, **more) as record:
+        return record.done(photo)
+
+
+def test_what_is_done_is_known_to_the_next_run(out, photo):
+    assert known(out, photo) is None
+    note(out, photo)
+    assert known(out, photo)["path"] == photo.path
+
+
+def test_a_picture_that_has_changed_is_not_done(out, photo):
+    note(out, photo)
+    os.utime(photo.path, (1, 1))
+    assert known(out, photo) is None
+
+
+def test_another_picture_of_that_name_is_not_done(out, photo, tmp_path):
+    note(out, photo)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/1.jpg").write_bytes(b"picture")
+    assert known(out, Picture(str(tmp_path / "other/1.jpg"), "1", 1)) is None
+
+
+def test_a_picture_whose_results_were_deleted_is_not_done(out, photo):
+    out.mkdir()
+    (out / "1.png").write_text("")
+    note(out, photo, files=["1.png"])
+    assert known(out, photo)
+    (out / "1.png").unlink()
+    assert known(out, photo) is None
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null"])
+def test_a_part_that_cannot_be_read_is_not_done(out, photo, content):
+    note(out, photo)
+    (out / "parts/1.jsonl").write_text(content)
+    assert known(out, photo) is None
+
+
+def test_a_run_that_asks_for_something_else_is_refused_with_the_difference(out, photo):
+    note(out, photo)
+    message = r"another run: there tile none; now tile 512\. Name another folder, or --force"
+    with pytest.raises(InferenceError, match=message):
+        known(out, photo, {"weights": "abc", "tile": 512})
+
+
+def test_by_force_it_begins_anew(out, photo):
+    note(out, photo)
+    asked = {"weights": "abc", "tile": 512}
+    assert known(out, photo, asked, force=True) is None
+    assert json.loads((out / "run.json").read_text()) == asked
+
+
+def test_two_processes_do_not_write_into_one_folder(out, photo):
+    with Record(str(out), ASKED), pytest.raises(InferenceError, match="another process"):
+        known(out, photo)
+    assert known(out, photo) is None
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InferenceError, match="cannot be made"):
+        Record(str(tmp_path / "file/below"), ASKED).__enter__()
+
+
+def test_the_instances_of_all_that_is_done_are_one_list(out, photo, tmp_path):
+    other = Picture(str(tmp_path / "2.jpg"), "2", 2)
+    (tmp_path / "2.jpg").write_bytes(b"picture")
+    path = tmp_path / "all.json"
+    with Record(str(out), ASKED) as record:
+        record.gather([photo, other], str(path))
+        assert json.loads(path.read_text()) == []
+        record.add(other, [{"id": 3}], files=[])
+        record.add(photo, [{"id": 1}, {"id": 2}], files=[])
+        record.gather([photo, other], str(path))
+    assert json.loads(path.read_text()) == [{"id": 1}, {"id": 2}, {"id": 3}]
+
+
+def test_only_results_are_removed(tmp_path):
+    (tmp_path / "overlays").mkdir()
+    (tmp_path / "overlays/1.png").write_text("")
+    (tmp_path / "classes.json").write_text("")
+    (tmp_path / "mine.txt").write_text("")
+    remove_results(str(tmp_path), ["overlays", "classes.json", "legend.png"])
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_weights_are_told_from_others():
+    one, other = nn.BatchNorm2d(3).bfloat16(), nn.BatchNorm2d(3).bfloat16()
+    assert fingerprint(one) == fingerprint(other)
+    with torch.no_grad():
+        other.bias[1] = 1
+    assert fingerprint(one) != fingerprint(other)
+    assert fingerprint_of_text("a") != fingerprint_of_text("b")
