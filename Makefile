@@ -13,7 +13,8 @@ python := .venv/bin/python
 # Neighbouring tests share what they set up; a process wants up to 2 GB of memory.
 workers := --numprocesses auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help setup train scenes test lint format wheel peers fixtures test-peers bench zoo clean clean-all
+.PHONY: help setup train scenes test lint format wheel peers fixtures test-peers bench zoo docs clean \
+  clean-all
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -67,8 +68,12 @@ zoo: setup ## Take a full-size training step of every config (needs up to 22 GB 
 	@$(python) benchmarks/zoo.py --out benchmarks/results/zoo.json $(BENCH_ARGS)
 	@$(python) docs/print_zoo.py --write
 
+docs: setup ## Build the pages of docs/ into docs/_build/html, and check every link
+	@$(python) -m sphinx -q -W --keep-going -n -b html docs docs/_build/html
+	@$(python) -m pytest -q tests/docs/test_site.py -k link
+
 clean: ## Remove what building and testing left behind
-	@rm -rf build dist .pytest_cache .ruff_cache .hypothesis
+	@rm -rf build dist docs/_build .pytest_cache .ruff_cache .hypothesis
 	@find . \( -path ./.venv -o -path ./.peers \) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 clean-all: clean ## Remove .venv, .peers and the drawn scenes too; work_dirs and the wheel cache stay

@@ -50,7 +50,7 @@ setup(
         "safetensors": ["safetensors>=0.4"],
         "triton": ["triton>=3.2,<3.10"],
         "export": EXPORT,
-        "openvino": ["openvino>=2025.0"],
+        "openvino": [*EXPORT, "openvino>=2025.0"],  # OpenVINO's files are made from ONNX's
         "docs": ["furo>=2024.8", "myst-parser>=4", "sphinx>=8"],
         "test": TEST,
         "dev": ["ruff>=0.9", *TEST],

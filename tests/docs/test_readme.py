@@ -43,7 +43,7 @@ def test_every_target_of_make_exists(root):
 
 @pytest.mark.parametrize(
     "tool",
-    ["train", "test", "infer", "make_scenes", "inspect_checkpoint", "convert_checkpoint"],
+    ["train", "test", "infer", "draw", "make_scenes", "inspect_checkpoint", "convert_checkpoint"],
 )
 def test_every_option_shown_is_the_tools(root, tool, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [f"tools/{tool}.py", "--help"])

@@ -1,0 +1,87 @@
+"""The doctor in this environment, and in those where things are missing or broken."""
+
+import json
+import sys
+
+import pytest
+
+BLOCKER = """
+import importlib.abc, sys
+
+class Blocker(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if any(name == one or name.startswith(one + ".") for one in {names!r}):
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+"""
+STACK = ("torch", "numpy", "cv2", "mmengine", "mmcv", "mmdet", "mmseg", "rich")
+
+
+@pytest.fixture
+def without(tmp_path, monkeypatch):
+    """Take modules away from every process that is started from here on."""
+
+    def block(*names):
+        (tmp_path / "sitecustomize.py").write_text(BLOCKER.format(names=names))
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        return {"PYTHONPATH": str(tmp_path)}
+
+    return block
+
+
+def abilities(told):
+    return {one["name"].partition(" and")[0]: one for one in told["abilities"]}
+
+
+def test_all_is_well_in_the_environment_of_the_tests(call):
+    ended = call("doctor.py", "--quick", "--json")
+    told = json.loads(ended.out)
+    assert ended.code == 0, ended.out
+    assert told["well"] is True
+    found = abilities(told)
+    for name in ("the backbone", "UPerNet", "Mask R-CNN", "DINO, Mask2Former"):
+        assert found[name]["works"] is True
+    assert found["compile=True"]["note"] == "not tried (--quick)"
+    assert told["packages"]["mmcv"][0]["name"].endswith("mmcv")
+    assert told["probes"]["torch"]["facts"]["version"]
+
+
+def test_it_runs_on_python_alone_and_names_every_installation(start, without):
+    ended = start(sys.executable, "tools/doctor.py", "--quick", **without(*STACK))
+    assert (ended.code, ended.err) == (1, "")
+    for library in ("torch", "mmdet", "mmseg"):
+        assert f"{library} is not installed" in ended.out
+    assert ended.out.count(" -m pip install ") >= 3
+    assert ended.out.splitlines()[-1].startswith("Not well: the backbone, UPerNet")
+
+
+def test_behind_the_package_s_own_error_it_finds_the_missing_library(start, without, root):
+    probe = ["swin_mm/doctor/probes.py", "backbone"]
+    variables = without("mmengine")
+    variables["PYTHONPATH"] += f":{root}"
+    ended = start(sys.executable, *probe, **variables)
+    assert json.loads(ended.out.splitlines()[-1].partition("@doctor ")[2])["missing"] == "mmengine"
+
+
+def test_without_operators_it_is_the_detectors_that_do_not_work(call, without):
+    without("mmcv._ext")
+    ended = call("doctor.py", "--quick")
+    assert ended.code == 1
+    assert "no operators" in ended.out
+    assert "NO  Mask R-CNN" in ended.out and "NO  DINO" in ended.out
+    assert "yes the backbone" in ended.out and "yes UPerNet" in ended.out
+    assert "MMCV_WITH_OPS=1" in ended.out
+
+
+def test_a_library_that_crashes_is_one_line(call, without, tmp_path):
+    without("torch", "mmengine", "mmcv", "mmdet", "mmseg")
+    (tmp_path / "openvino.py").write_text("import os; os.kill(os.getpid(), 11)")
+    ended = call("doctor.py", "--quick")
+    assert ended.code == 1
+    assert "to import openvino: the process was killed by SIGSEGV" in ended.out
+
+
+def test_an_impossible_option_ends_with_code_two(call):
+    ended = call("doctor.py", "--timeout", "0")
+    assert ended.code == 2 and "above 0 seconds" in ended.err
