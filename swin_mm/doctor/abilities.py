@@ -127,7 +127,8 @@ def _compile(evidence: Evidence) -> Judgement:
         (written, "export TORCHINDUCTOR_CACHE_DIR=~/.cache/torchinductor"),
     ):
         if " " in place and answer.step.startswith("compile"):
-            return False, f"torch's compiler fails in a path with spaces: {place}", cure
+            advice = "" if cure else "; it takes an environment that lies elsewhere"
+            return False, f"torch's compiler fails in a path with spaces: {place}{advice}", cure
     return _broken(explain(answer, evidence.packages, library="torch"))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from urllib.parse import unquote
 
 # Import name, and the names of the distributions that provide it: maintained, original, partial.
 LIBRARIES = {
@@ -81,7 +82,7 @@ def _read(one: metadata.Distribution) -> Distribution:
     except ValueError:
         origin = {}
     if origin.get("dir_info", {}).get("editable"):
-        where, editable = str(origin.get("url", "")).removeprefix("file://"), True
+        where, editable = unquote(str(origin.get("url", "")).removeprefix("file://")), True
     return Distribution(one.metadata["Name"], one.version, where, editable)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,7 +17,8 @@ _PAGE, _LETTERS = 1400, 20  # px, width and letters of the legend of all classes
 def legend_of(classes: Classes, labels: Sequence[int]) -> np.ndarray:
     """Write down classes in their order, (H, W, 3) uint8 RGB."""
     entries = [(classes.colours[label], classes.names[label]) for label in labels]
-    return _page(entries, _PAGE, size=_LETTERS)
+    width = min(_PAGE, math.ceil(len(entries) * _column(entries, _LETTERS)))
+    return _page(entries, max(width, 1), size=_LETTERS)
 
 
 def legend_below(labels: np.ndarray, classes: Classes, width: int) -> np.ndarray:
@@ -43,6 +45,12 @@ def legend_below(labels: np.ndarray, classes: Classes, width: int) -> np.ndarray
     )
 
 
+def _column(entries: Sequence[tuple[tuple[int, int, int], str]], size: float) -> float:
+    """How wide the longest text and its colour are, px."""
+    longest = max((len(text) for _, text in entries), default=0)
+    return max(size * (3 + 0.62 * longest), 1)
+
+
 def _page(
     entries: Sequence[tuple[tuple[int, int, int], str]], width: int, *, size: float | None = None
 ) -> np.ndarray:
@@ -57,8 +65,7 @@ def _page(
         (H, width, 3) uint8 RGB.
     """
     size = size or min(max(width / 32, 8), 28)
-    longest = max((len(text) for _, text in entries), default=0)
-    line, column = round(1.7 * size), max(size * (3 + 0.62 * longest), 1)
+    line, column = round(1.7 * size), _column(entries, size)
     columns = max(int(width / column), 1)
     page = np.full((line * -(-len(entries) // columns) + line // 2, width, 3), 255, np.uint8)
     if not entries:

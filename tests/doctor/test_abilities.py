@@ -98,7 +98,8 @@ def test_a_space_in_a_path_explains_why_compiling_failed(evidence, monkeypatch):
     assert find("compile", evidence(answers=failed)).note.endswith("spaces: /your tmp")
     monkeypatch.setattr(sysconfig, "get_path", lambda _: "/my env/lib")
     found = find("compile", evidence(answers=failed))
-    assert (found.note[-11:], found.cure) == ("/my env/lib", "")
+    assert "/my env/lib; it takes an environment that lies elsewhere" in found.note
+    assert found.cure == ""
 
 
 def test_what_is_optional_and_absent_is_added_in_one_command(evidence):

@@ -38,9 +38,9 @@ def test_two_distributions_of_one_library_are_both_found(site):
 
 
 def test_an_editable_installation_lies_where_its_source_is(site):
-    path = [site("swin_mm", url="file:///home/me/swin_mm", dir_info={"editable": True})]
+    path = [site("swin_mm", url="file:///home/a%20b/swin_mm", dir_info={"editable": True})]
     (one,) = installed(path)["swin_mm"]
-    assert (one.where, one.editable) == ("/home/me/swin_mm", True)
+    assert (one.where, one.editable) == ("/home/a b/swin_mm", True)
 
 
 def test_the_first_on_the_path_is_the_one_that_counts(site):

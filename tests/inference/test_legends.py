@@ -16,6 +16,12 @@ def test_the_legend_of_all_classes_shows_those_asked_for():
     assert [shows(page, label) for label in range(3)] == [True, False, True]
 
 
+def test_the_legend_of_few_classes_is_no_wider_than_they_are():
+    few, one, many = (legend_of(CLASSES, [0] * number) for number in (2, 1, 100))
+    assert one.shape[1] < few.shape[1] < many.shape[1] == 1400
+    assert few.shape[0] == one.shape[0] < many.shape[0]
+
+
 def test_the_legend_below_a_picture_shows_what_occurs_in_its_width():
     labels = np.zeros((600, 200), np.uint8)
     labels[-1, -1] = 2  # less than a thousandth
