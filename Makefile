@@ -13,8 +13,8 @@ python := .venv/bin/python
 # Neighbouring tests share what they set up; a process wants up to 2 GB of memory.
 workers := --numprocesses auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help setup train scenes test lint format wheel peers fixtures test-peers bench zoo docs clean \
-  clean-all
+.PHONY: help setup train scenes test lint format wheel peers fixtures test-peers bench zoo docs
+.PHONY: clean clean-all
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile

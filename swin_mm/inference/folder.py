@@ -23,13 +23,12 @@ from swin_mm.inference.record import (
     Record,
     fingerprint,
     fingerprint_of_text,
-    remove_results,
 )
 from swin_mm.inference.record import require_room as require_room_for
 from swin_mm.inference.writing import write_json, write_png
 
 PREDICTIONS = "predictions.json"
-_FORM = 1  # of the folder and what decides its content: another cannot be continued
+_FORM = 2  # of the folder and what decides its content: another cannot be continued
 _RESULTS = (OVERLAYS, LABELS, PREDICTIONS, CLASSES, LEGEND, PARTS)
 
 
@@ -82,7 +81,7 @@ def infer(
         out: the folder; see :func:`require_room`.
         options: how.
         sources: what the pictures were found by; a later call with others is refused.
-        force: delete what an earlier job wrote into the folder, and begin anew.
+        force: delete what an earlier job noted that it wrote into the folder, and begin anew.
 
     Returns:
         What was done, and what was not: a picture that cannot be read is told of and skipped.
@@ -96,6 +95,7 @@ def infer(
         "form": _FORM,
         "settings": fingerprint_of_text(_settings(predictor.cfg)),
         "weights": fingerprint(predictor.model),
+        "names": fingerprint_of_text(repr(predictor.classes)),
         "pictures": [os.path.abspath(source) for source in sources],
         **options.that_matter(),
     }
@@ -103,8 +103,6 @@ def infer(
     if not predictor.finds_instances:
         written |= {"labels": os.path.join(out, LABELS), "legend": os.path.join(out, LEGEND)}
     with Record(out, asked, force=force) as record:
-        if force:
-            remove_results(out, set(_RESULTS) - {PARTS})
         written["classes"] = os.path.join(out, CLASSES)
         write_json(written["classes"], predictor.classes.as_categories())
         if not predictor.finds_instances:
@@ -127,7 +125,8 @@ def infer(
                 written["predictions"] = os.path.join(out, PREDICTIONS)
                 record.gather(pictures, written["predictions"])
     written["record"] = os.path.join(out, RUN)
-    return Outcome(len(pictures) - len(skipped), before, tuple(skipped), written)
+    whole_before = sum(head is not None and not head["broken"] for head in heads.values())
+    return Outcome(len(pictures) - len(skipped), whole_before, tuple(skipped), written)
 
 
 def _named(picture: Picture, error: PictureError) -> str:

@@ -17,7 +17,7 @@ from swin_mm.inference.pictures import Picture
 from swin_mm.inference.prediction import Prediction, Tick, predict
 from swin_mm.inference.predictor import Predictor
 from swin_mm.inference.progress import Bars
-from swin_mm.inference.record import Record
+from swin_mm.inference.record import Record, frame_name
 from swin_mm.inference.results import coco_entries
 from swin_mm.inference.video import VideoReader, VideoWriter
 from swin_mm.inference.writing import write_png
@@ -116,9 +116,14 @@ class Job:
                 if not seen:
                     return PictureError(reader.broken)
                 writer.close()
-                files = [os.path.relpath(writer.path, self._out)]
                 spool.seek(0)
-                self._record.add(picture, map(json.loads, spool), files=files, broken=reader.broken)
+                self._record.add(
+                    picture,
+                    map(json.loads, spool),
+                    files=[os.path.relpath(writer.path, self._out)],
+                    frames={} if self._predictor.finds_instances else {_labels_of(picture): seen},
+                    broken=reader.broken,
+                )
         except PictureError as error:
             return error
         return PictureError(reader.broken) if reader.broken else None
@@ -135,7 +140,8 @@ class Job:
             writer.write(self._draw(frame, found, legend=False))
             name = f"{picture.name}/{number:06d}"
             if found.labels is not None:
-                write_png(os.path.join(self._out, LABELS, f"{name}.png"), found.labels)
+                path = os.path.join(self._out, frame_name(_labels_of(picture), number))
+                write_png(path, found.labels)
             yield from self._entries(found, picture, image_id=name)
 
     def _tiles_of(self, picture: Picture) -> Tick:
@@ -162,6 +168,11 @@ class Job:
             image_id=image_id,
             file_name=picture.path,
         )
+
+
+def _labels_of(video: Picture) -> str:
+    """The folder of a video's labels, in the job's."""
+    return f"{LABELS}/{video.name}"
 
 
 def _batches(frames: Iterable[np.ndarray], size: int) -> Iterator[list[np.ndarray]]:

@@ -10,8 +10,8 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -76,14 +76,15 @@ class Record:
     def done(self, picture: Picture) -> Mapping[str, Any] | None:
         """Say what is known of a picture that was done, `None` if it must be looked at.
 
-        One that has changed since, or whose results were deleted, must be.
+        One that has changed since, is called otherwise, or whose results were deleted, must be.
         """
         try:
             with open(self._part(picture), encoding="utf-8") as file:
                 head = json.loads(file.readline())
-            seen = {key: head.get(key) for key in ("path", "bytes", "modified")}
-            there = all(os.path.exists(os.path.join(self._out, name)) for name in head["files"])
-            return head if there and seen == _state(picture) else None
+            now = _state(picture)
+            same = {key: head.get(key) for key in now} == now
+            there = all(os.path.exists(os.path.join(self._out, name)) for name in _files(head))
+            return head if there and same else None
         except (OSError, ValueError, KeyError, AttributeError):  # gone, or no record
             return None
 
@@ -93,6 +94,7 @@ class Record:
         entries: Iterable[Mapping[str, Any]],
         *,
         files: Sequence[str],
+        frames: Mapping[str, int] | None = None,
         broken: str = "",
     ) -> None:
         """Note that all results of a picture are written.
@@ -101,9 +103,11 @@ class Record:
             picture: which.
             entries: its instances as COCO's results have them.
             files: what was written, in the folder.
+            frames: of a video, folders there and how many label pictures were written into each.
             broken: why the rest of a video could not be looked at.
         """
-        head = {**_state(picture), "files": list(files), "broken": broken}
+        head = {**_state(picture), "files": list(files), "frames": dict(frames or {})}
+        head["broken"] = broken
         lines = (json.dumps(entry) for entry in entries)
         write_lines(self._part(picture), _after(json.dumps(head), lines))
 
@@ -114,9 +118,7 @@ class Record:
     def _begin(self) -> None:
         path = os.path.join(self._out, RUN)
         if self._force:
-            for name in os.listdir(os.path.join(self._out, PARTS)):
-                if name != _LOCK:
-                    os.remove(os.path.join(self._out, PARTS, name))
+            self._forget()
         elif os.path.exists(path):
             try:
                 with open(path, encoding="utf-8") as file:
@@ -134,6 +136,26 @@ class Record:
                 )
             return
         write_json(path, self._asked)
+
+    def _forget(self) -> None:
+        """Delete what an earlier job wrote, and nothing else that lies there."""
+        for name in os.listdir(os.path.join(self._out, PARTS)):
+            if name == _LOCK:
+                continue
+            path = os.path.join(self._out, PARTS, name)
+            try:
+                with open(path, encoding="utf-8") as file:
+                    head = json.loads(file.readline())
+                written = [os.path.join(self._out, one) for one in _files(head)]
+            except (OSError, ValueError, KeyError, AttributeError, TypeError):  # no record
+                head, written = {"frames": {}}, []
+            os.remove(path)  # first: what is not noted is done again
+            for one in written:
+                with suppress(FileNotFoundError):
+                    os.remove(one)
+            for folder in head["frames"]:
+                with suppress(OSError):  # somebody else's files are in it
+                    os.rmdir(os.path.join(self._out, folder))
 
     def _entries(self, pictures: Iterable[Picture]) -> Iterator[str]:
         for picture in pictures:
@@ -161,7 +183,7 @@ def require_room(out: str, results: Iterable[str], *, force: bool = False) -> No
         return
     if not os.path.isdir(out):
         raise InferenceError(f"{out} must be a folder for results, but is a file")
-    there = sorted(set(results) & set(os.listdir(out)))
+    there = sorted(name for name in results if _holds_some(os.path.join(out, name)))
     if there and not force and not os.path.exists(os.path.join(out, RUN)):
         raise InferenceError(
             f"results lie in {out} already ({', '.join(there)}), without the {RUN} by which a run "
@@ -169,14 +191,9 @@ def require_room(out: str, results: Iterable[str], *, force: bool = False) -> No
         )
 
 
-def remove_results(out: str, results: Iterable[str]) -> None:
-    """Delete what a job writes, and nothing else, from its folder."""
-    for name in results:
-        path = os.path.join(out, name)
-        if os.path.isdir(path):
-            shutil.rmtree(path)
-        elif os.path.exists(path):
-            os.remove(path)
+def frame_name(folder: str, number: int) -> str:
+    """Name the label picture of a video's frame, counted from 0."""
+    return f"{folder}/{number:06d}.png"
 
 
 def fingerprint(model: nn.Module) -> str:
@@ -193,6 +210,19 @@ def fingerprint_of_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def _files(head: Mapping[str, Any]) -> list[str]:
+    """All files that a picture's record says were written."""
+    numbered = (
+        (folder, number) for folder, many in head["frames"].items() for number in range(many)
+    )
+    return [*head["files"], *(frame_name(folder, number) for folder, number in numbered)]
+
+
+def _holds_some(path: str) -> bool:
+    """Whether a file is there, or a folder with more in it than a lock."""
+    return bool(set(os.listdir(path)) - {_LOCK}) if os.path.isdir(path) else os.path.exists(path)
+
+
 def _state(picture: Picture) -> dict[str, Any]:
     """What shows that a file is the same as before."""
     found = os.stat(picture.path)
@@ -200,6 +230,7 @@ def _state(picture: Picture) -> dict[str, Any]:
         "path": os.path.abspath(picture.path),
         "bytes": found.st_size,
         "modified": found.st_mtime_ns,
+        "image_id": picture.image_id,
     }
 
 

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -150,6 +151,14 @@ def test_other_weights_are_told_apart(find, detector, photos, tmp_path):
         infer(other, photos[:1], out=str(tmp_path))
 
 
+def test_other_names_of_the_classes_are_told_apart(find, photos, tmp_path, monkeypatch):
+    infer(find, photos[:1], out=str(tmp_path))
+    names = tuple(f"class {number}" for number in range(len(find.classes.names)))
+    monkeypatch.setattr(find, "classes", replace(find.classes, names=names))
+    with pytest.raises(InferenceError, match="there names"):
+        infer(find, photos[:1], out=str(tmp_path))
+
+
 def test_by_force_all_is_done_anew_and_nothing_old_is_left(find, photos, tmp_path, counted):
     infer(find, photos[2:], out=str(tmp_path))
     outcome = infer(find, photos[:1], out=str(tmp_path), force=True)
@@ -202,6 +211,9 @@ def test_the_frames_of_a_video_are_labelled_one_by_one(label, clip, tmp_path):
     infer(label, find_pictures([clip]), out=str(tmp_path))
     written = sorted(path.name for path in (tmp_path / "labels/clip").iterdir())
     assert written == [f"{number:06d}.png" for number in range(5)]
+    (tmp_path / "labels/clip/000003.png").unlink()
+    assert infer(label, find_pictures([clip]), out=str(tmp_path)).before == 0
+    assert (tmp_path / "labels/clip/000003.png").exists()
     assert next(iter(VideoReader(str(tmp_path / "overlays/clip.mp4")))).shape == (48, 66, 3)
 
 
@@ -213,9 +225,13 @@ def test_of_a_video_that_breaks_off_what_came_before_is_kept_and_told(find, clip
             writer.write(np.ascontiguousarray(frame[:48, :64]))
     writer.release()
     half.write_bytes(half.read_bytes()[: half.stat().st_size // 2])
-    for before in (0, 1):
+    written = []
+    for _ in range(2):
         outcome = infer(find, find_pictures([str(half)]), out=str(out))
-        assert outcome.before == before and "half.avi breaks off after" in outcome.skipped[0]
+        assert (outcome.done, outcome.before) == (0, 0)
+        assert "half.avi breaks off after" in outcome.skipped[0]
+        written.append((out / "overlays/half.mp4").stat().st_mtime_ns)
+    assert written[0] == written[1]  # the second run has not looked at it again
     assert len(list(VideoReader(str(out / "overlays/half.mp4")))) > 3
 
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from swin_mm.inference import InferenceError
 from swin_mm.inference.pictures import Picture
-from swin_mm.inference.record import Record, fingerprint, fingerprint_of_text, remove_results
+from swin_mm.inference.record import Record, fingerprint, fingerprint_of_text, require_room
 
 ASKED = {"weights": "abc", "tile": None}
 
@@ -108,13 +108,55 @@ def test_the_instances_of_all_that_is_done_are_one_list(out, photo, tmp_path):
     assert json.loads(path.read_text()) == [{"id": 1}, {"id": 2}, {"id": 3}]
 
 
-def test_only_results_are_removed(tmp_path):
-    (tmp_path / "overlays").mkdir()
-    (tmp_path / "overlays/1.png").write_text("")
-    (tmp_path / "classes.json").write_text("")
-    (tmp_path / "mine.txt").write_text("")
-    remove_results(str(tmp_path), ["overlays", "classes.json", "legend.png"])
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+def test_by_force_what_was_noted_is_removed_and_nothing_else(out, photo):
+    (out / "overlays").mkdir(parents=True)
+    (out / "labels/drive").mkdir(parents=True)
+    (out / "labels/kept").mkdir()
+    for name in ("overlays/1.png", "overlays/mine.png", "labels/mine.txt", "labels/kept/mine.txt",
+                 "labels/drive/000000.png", "labels/drive/000001.png",
+                 "labels/kept/000000.png"):  # fmt: skip
+        (out / name).write_text("")
+    frames = {"labels/drive": 2, "labels/kept": 1}
+    with Record(str(out), ASKED) as record:
+        record.add(photo, [], files=["overlays/1.png", "overlays/gone.png"], frames=frames)
+    assert known(out, photo, force=True) is None
+    left = {str(path.relative_to(out)) for path in out.rglob("*") if not path.is_dir()}
+    assert left == {"run.json", "parts/.lock", "overlays/mine.png", "labels/mine.txt",
+                    "labels/kept/mine.txt"}  # fmt: skip
+    assert not (out / "labels/drive").exists()
+
+
+def test_by_force_a_part_that_cannot_be_read_is_removed_too(out, photo):
+    note(out, photo)
+    (out / "parts/1.jsonl").write_text("{")
+    known(out, photo, force=True)
+    assert [path.name for path in (out / "parts").iterdir()] == [".lock"]
+
+
+def test_a_video_one_of_whose_labels_was_deleted_is_not_done(out, photo):
+    (out / "labels/drive").mkdir(parents=True)
+    for number in range(3):
+        (out / f"labels/drive/{number:06d}.png").write_text("")
+    with Record(str(out), ASKED) as record:
+        record.add(photo, [], files=[], frames={"labels/drive": 3})
+    assert known(out, photo)
+    (out / "labels/drive/000001.png").unlink()
+    assert known(out, photo) is None
+
+
+def test_a_picture_whose_number_has_changed_is_not_done(out, photo):
+    note(out, photo)
+    assert known(out, Picture(photo.path, "1", "1")) is None
+
+
+def test_a_folder_that_a_start_left_without_its_record_has_room(out):
+    (out / "parts").mkdir(parents=True)
+    (out / "parts/.lock").write_text("")
+    (out / "overlays").mkdir()
+    require_room(str(out), ["parts", "overlays"])
+    (out / "parts/1.jsonl").write_text("")
+    with pytest.raises(InferenceError, match=r"\(parts\), without the run.json"):
+        require_room(str(out), ["parts", "overlays"])
 
 
 def test_weights_are_told_from_others():

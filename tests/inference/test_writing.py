@@ -4,6 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
+from swin_mm.inference import InferenceError
 from swin_mm.inference.writing import write, write_json, write_lines, write_png
 
 
@@ -16,9 +17,23 @@ def test_what_fails_half_way_leaves_the_older_file(tmp_path):
             file.write("half")
         raise OSError("no space")
 
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(InferenceError, match=r"file.txt cannot be written: no space"):
         write(str(path), fail)
     assert path.read_text() == "older"
+    assert [left.name for left in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_a_full_disk_is_not_silent():
+    with pytest.raises(InferenceError, match="No space left on device"):
+        write_png_beside("/dev/full")
+
+
+def write_png_beside(place):
+    """Write a small picture, whose bytes reach the disk as the file is closed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("swin_mm.inference.writing.part_of", lambda path: place)
+        patch.setattr("os.unlink", lambda path: None)
+        write_png("picture.png", np.zeros((30, 20, 3), np.uint8))
 
 
 def test_pictures_come_back_as_they_were(tmp_path):
