@@ -54,7 +54,7 @@ def main() -> None:
         cfg, _ = configure(args.config, args.options or {}, device="cpu", unsafe=args.unsafe)
         network, description = load_part(cfg, checkpoint, args.part, unsafe=args.unsafe)
         done = export(network, out, to=args.to, description=description, opset=args.opset,
-                      image_size=args.image_size, force=args.force)  # fmt: skip
+                      image_size=args.image_size, force=args.force, tell=print)  # fmt: skip
     except MismatchError as error:
         console.print(error.comparison.table())
         raise UsageError(str(error)) from error

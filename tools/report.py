@@ -67,7 +67,8 @@ def main() -> None:
             "checkpoint": command("report.py", *again, "--checkpoint", "FILE"),
         },
     )
-    configs = [args.configs] if args.configs else ["configs", os.path.join(REPOSITORY, "configs")]
+    usual = ["configs", os.path.join(REPOSITORY, "configs"), "."]
+    configs = [args.configs] if args.configs else usual
     write_page(make_page(args.work_dir, wishes, configs=configs), out)
     print(f"Wrote {out}, {os.path.getsize(out) / 1e6:.1f} MB")
 

@@ -95,11 +95,11 @@ def _missing(dataset: dict, root: str) -> str:
     if dataset.get("ann_file"):
         path = os.path.join(root, dataset["ann_file"])
         if not os.path.isfile(path):
-            return f"{path} does not exist"
-    for prefix in (dataset.get("data_prefix") or {}).values():
+            return f"{path} does not exist (the data set's ann_file)"
+    for name, prefix in (dataset.get("data_prefix") or {}).items():
         path = os.path.join(root, prefix or "")
         if not os.path.isdir(path):
-            return f"{path} does not exist"
+            return f"{path} does not exist (the data set's data_prefix, {name})"
         with os.scandir(path) as entries:
             if next(entries, None) is None:
                 return f"{path} is empty"
@@ -112,9 +112,9 @@ def _ways_out() -> str:
         offline["--weights"] = "none"
     return "\n".join(
         [
-            "Say where the data lies:",
+            "Mend the name in the config, or say where the data lies:",
             f"  {command_again({'--data-root': 'DIR'})}",
-            "or draw the offline data set, which every config of swin_mm runs on:",
+            "or draw the offline data set, which every config of this repository runs on:",
             f"  {command('make_scenes.py', 'data/scenes', '--images', '1000', '--seed', '0')}",
             f"  {command_again(offline)}",
         ]

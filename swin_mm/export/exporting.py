@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -58,6 +59,7 @@ def export(
     opset: int | None = None,
     image_size: tuple[int, int] | None = None,
     force: bool = False,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> Exported:
     """Write a network for batches, heights and widths of any size, and compare it.
 
@@ -72,6 +74,7 @@ def export(
         opset: ONNX's operator set, 18 to 23; 18 by default.
         image_size: height and width, px, of pictures to compare at too.
         force: replace files that are there.
+        tell: is handed a line before each step, some of which take minutes.
 
     Returns:
         The files, and the comparison.
@@ -97,6 +100,7 @@ def export(
     batch, height, width = sizes_to_trace(network)
     channels = backbone_of(network).patch_embed.projection.in_channels
     # Runtimes other than torch have no fused attention that takes a bias and a mask a window.
+    tell(f"Tracing {description.part}")
     program = trace(
         network, torch.zeros(batch, channels, height, width), write_out=to != "torch-export"
     )
@@ -104,9 +108,11 @@ def export(
     # Beside the final place, under the final names, by which files name each other.
     with tempfile.TemporaryDirectory(prefix=".export-", dir=out.parent) as folder:
         path = Path(folder) / out.name
+        tell(f"Writing {to}")
         write(program, path, description)
         del program
         run, runtime = load(path)
+        tell(f"Comparing at {len(sizes)} sizes")
         comparison = compare(
             network, run, runtime=runtime, sizes=sizes, from_pixels=description.normalises
         )

@@ -67,7 +67,8 @@ def test_a_missing_file_is_named_with_commands_that_work(
     with pytest.raises(UsageError) as error:
         require_data(detector, SPLITS)
     told = str(error.value)
-    assert "data/coco/annotations/instances_train2017.json does not exist" in told
+    missing = "data/coco/annotations/instances_train2017.json does not exist"
+    assert f"{missing} (the data set's ann_file)" in told
     assert "python tools/make_scenes.py data/scenes --images 1000 --seed 0" in told
     assert "python tools/train.py --data-root data/scenes --weights none my.py" in told
 

@@ -20,6 +20,12 @@ def test_a_trained_detectors_maps_are_those_of_the_file(call, trained, tmp_path)
     ended = call("export.py", *words, "--image-size", "40x50", cwd=tmp_path)
     assert ended.code == 0, ended.err
     assert "onnxruntime" in ended.out and "1 of 40x50" in ended.out
+    told = [line.split()[0] for line in ended.out.splitlines() if line.strip()]
+    assert [one for one in told if one in ("Tracing", "Writing", "Comparing")] == [
+        "Tracing",
+        "Writing",
+        "Comparing",
+    ]
     assert ended.out.count("ok") == 4 and "Wrote mask_rcnn_swin_t_neck.onnx" in ended.out
     assert [file.name for file in tmp_path.iterdir()] == ["mask_rcnn_swin_t_neck.onnx"]
     network, _ = load_part(Config.fromfile(trained.config), str(trained.checkpoint), "neck")
