@@ -54,7 +54,7 @@ def main() -> None:
             classes=tuple(args.classes),
             **{name: getattr(args, name) for name in names},
         )
-        pictures = find_pictures(args.inputs)
+        pictures = find_pictures(args.inputs, out=args.out)
         require_room(args.out, force=args.force)
         cfg, device = configure(
             args.config, args.settings or {}, device=args.device, unsafe=args.unsafe

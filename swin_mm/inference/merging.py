@@ -1,8 +1,11 @@
 """Instances of tiles become instances of the picture: none twice, none cut where one is whole.
 
-Two findings of one class in two tiles are one object if, within what both tiles see, they cover
-the same: their masks, or their boxes where there are none, overlap there by more than half (IoU).
-An object that the border of one tile cuts is thereby compared by the piece that this tile shows.
+Two findings of one class in two tiles are one object if, within what both tiles see, their masks
+overlap by more than half (IoU). An object that the border of one tile cuts is thereby compared by
+the piece that this tile shows. Where there are only boxes, that of a piece can be much less than
+the same part of the whole's box: a triangle's tip, a slanted line. There a small overlap is enough
+if both go on alike past what the tiles share, which two objects side by side do as well, so each
+finding is matched once, with the one that fits best.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from swin_mm.inference.instances import Instances, gather
 from swin_mm.inference.tiles import Tile
 
 _SAME = 0.5  # IoU within what both tiles see, above which two findings are one object
+_PIECE = 0.1  # of the smaller of two boxes that go on alike, above which they are one object
 _BORDER = 0.01  # of a tile's side: a box that comes as near to an inner border is cut by it
 
 
@@ -75,25 +79,40 @@ def _cut(tile: Tile, found: Instances) -> np.ndarray:
 
 
 def _pairs(tiles: Sequence[Tile], findings: _Findings) -> Iterator[tuple[int, int]]:
-    """Find the pairs of findings that are one object."""
+    """Find the pairs of findings that are one object: of two tiles, each at most with one."""
     of_tile = [np.flatnonzero(findings.tile == number) for number in range(len(tiles))]
     for first, second in _neighbours(tiles):
-        view = _intersection(tiles[first].corners, tiles[second].corners)
+        corners = tiles[first].corners, tiles[second].corners
+        view = _intersection(*corners)
         ones, others = (
             numbers[_overlaps(findings.all.boxes[numbers], view)]
             for numbers in (of_tile[first], of_tile[second])
         )
-        labels = findings.all.labels
-        overlap = _box_iou(findings.all.boxes[ones], findings.all.boxes[others], view)
-        alike = labels[ones][:, None] == labels[others][None]
-        for row, column in zip(*np.nonzero(alike & (overlap > 0)), strict=True):
-            one, other = int(ones[row]), int(others[column])
-            if findings.all.masks is None:
-                shared = overlap[row, column]
-            else:
-                shared = _mask_iou(findings.all, one, other, view)
-            if shared > _SAME:
-                yield one, other
+        boxes, labels = findings.all.boxes, findings.all.labels
+        shared, smaller = _box_overlaps(boxes[ones], boxes[others], view)
+        near = labels[ones][:, None] == labels[others][None]
+        if findings.all.masks is None:
+            near &= (shared > _SAME) | (
+                (smaller > _PIECE) & _go_on(boxes[ones], boxes[others], corners)
+            )
+        else:
+            for row, column in zip(*np.nonzero(near & (shared > 0)), strict=True):
+                shared[row, column] = _mask_iou(findings.all, ones[row], others[column], view)
+            near &= shared > _SAME
+        for row, column in _best(np.where(near, shared, 0)):
+            yield int(ones[row]), int(others[column])
+
+
+def _best(shared: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Match rows with columns, (n, m), the largest first, each once."""
+    rows, columns = np.nonzero(shared)
+    taken_rows, taken_columns = set(), set()
+    for number in np.argsort(-shared[rows, columns], kind="stable"):
+        row, column = int(rows[number]), int(columns[number])
+        if row not in taken_rows and column not in taken_columns:
+            taken_rows.add(row)
+            taken_columns.add(column)
+            yield row, column
 
 
 def _neighbours(tiles: Sequence[Tile]) -> Iterator[tuple[int, int]]:
@@ -129,16 +148,43 @@ def _overlaps(boxes: np.ndarray, view: tuple[int, int, int, int]) -> np.ndarray:
     return (x0 < right) & (x1 > left) & (y0 < bottom) & (y1 > top)
 
 
-def _box_iou(ones: np.ndarray, others: np.ndarray, view: tuple[int, int, int, int]) -> np.ndarray:
-    """IoU of boxes (n, 4) and (m, 4) within a view, (n, m)."""
+def _box_overlaps(
+    ones: np.ndarray, others: np.ndarray, view: tuple[int, int, int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """IoU of boxes (n, 4) and (m, 4) within a view, and the share of the smaller, (n, m) both."""
     low, high = np.array(view[:2]), np.array(view[2:])
     (a0, a1), (b0, b1) = (
         (boxes[:, :2].clip(low, high), boxes[:, 2:].clip(low, high)) for boxes in (ones, others)
     )
     sides = np.minimum(a1[:, None], b1[None]) - np.maximum(a0[:, None], b0[None])
     shared = sides.clip(min=0).prod(-1)
-    areas = (a1 - a0).prod(-1)[:, None] + (b1 - b0).prod(-1)[None] - shared
-    return np.divide(shared, areas, out=np.zeros_like(shared), where=areas > 0)
+    a, b = (a1 - a0).prod(-1)[:, None], (b1 - b0).prod(-1)[None]
+    union, smaller = (
+        np.divide(shared, areas, out=np.zeros_like(shared), where=areas > 0)
+        for areas in (a + b - shared, np.minimum(a, b))
+    )
+    return union, smaller
+
+
+def _go_on(
+    ones: np.ndarray, others: np.ndarray, corners: Sequence[tuple[int, int, int, int]]
+) -> np.ndarray:
+    """Say which boxes (n, 4) and (m, 4) of two tiles go on alike past what both see, (n, m).
+
+    What crosses a border of one tile inside the other is cut by it in the first and goes past it
+    in the second. Where both tiles end together, neither knows more than the other.
+    """
+    alike, past = np.ones((len(ones), len(others)), bool), np.zeros((len(ones), 1), bool)
+    for side, (one, other) in enumerate(zip(*corners, strict=True)):
+        if one == other:
+            continue
+        inward = 1 if side < 2 else -1  # left and top, or right and bottom
+        line = inward * max(inward * one, inward * other)
+        slack = _BORDER * min(tile[side % 2 + 2] - tile[side % 2] for tile in corners)
+        reach, reached = (inward * (boxes[:, side] - line) <= slack for boxes in (ones, others))
+        alike &= reach[:, None] == reached[None]
+        past |= reach[:, None]
+    return alike & past
 
 
 def _mask_iou(found: Instances, one: int, other: int, view: tuple[int, int, int, int]) -> float:

@@ -13,6 +13,9 @@ from swin_mm.inference.errors import PictureError
 
 # Codec and container, the one that most players know first.
 _CODECS = (("mp4v", ".mp4"), ("MJPG", ".avi"))
+# Below, OpenCV's encoders write past their memory, which ends the process (seen: 2 px of mp4v, 6 of
+# MJPG).
+_LEAST = 16  # px of either side
 _RATE = 25.0  # frames a second, where a video does not say
 
 
@@ -38,7 +41,8 @@ class VideoReader:
             raise PictureError(f"{path} is empty")
         self.path = path
         self.broken = ""
-        self._capture = _quietly(cv2.VideoCapture, path)
+        # FFmpeg takes what stands before a colon for a protocol, but in an absolute path.
+        self._capture = _quietly(cv2.VideoCapture, os.path.abspath(path))
         if not self._capture.isOpened():
             raise PictureError(f"{path} is not a video that can be read")
         self.frames = max(int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT)), 0)
@@ -86,13 +90,13 @@ class VideoWriter:
         """Add a frame, (H, W, 3) uint8 RGB, all of one size.
 
         Odd sides are made even by repeating the last row or column: codecs that halve colours
-        would cut it off.
+        would cut it off. Sides below 16 px are filled up likewise.
 
         Raises:
             PictureError: if this OpenCV writes no video of that size.
         """
-        height, width = frame.shape[:2]
-        frame = np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+        missing = [(0, max(side + side % 2, _LEAST) - side) for side in frame.shape[:2]]
+        frame = np.pad(frame, (*missing, (0, 0)), mode="edge")
         if self._writer is None:
             self._open((frame.shape[1], frame.shape[0]))
         self._writer.write(np.ascontiguousarray(frame[..., ::-1]))
@@ -130,8 +134,8 @@ class VideoWriter:
     def _open(self, size: tuple[int, int]) -> None:
         import cv2
 
-        folder, name = os.path.split(self._stem)
-        os.makedirs(folder or ".", exist_ok=True)
+        folder, name = os.path.split(os.path.abspath(self._stem))
+        os.makedirs(folder, exist_ok=True)
         for codec, ending in _CODECS:
             part = os.path.join(folder, f".{name}.part{ending}")
             code = cv2.VideoWriter_fourcc(*codec)

@@ -1,3 +1,4 @@
+import cv2
 import numpy as np
 import pytest
 
@@ -129,3 +130,59 @@ def test_empty_masks_and_boxes_without_an_area_do_no_harm():
     flat = Instances(100, 180, np.array([[90.0, 50, 90, 50]]), np.array([0]), np.array([0.1]),
                      (Cutout.of(np.zeros((2, 2), bool)),))  # fmt: skip
     assert len(merge([LEFT, RIGHT], [flat, flat])) == 2
+
+
+def pieces(tile, *objects):
+    """Boxes alone, tight around what a tile shows of objects, each a picture of its pixels."""
+    left, top, right, bottom = tile.corners
+    boxes = []
+    for pixels in objects:
+        rows, columns = np.nonzero(pixels[top:bottom, left:right])
+        if len(rows):
+            boxes.append([columns.min() + left, rows.min() + top,
+                          columns.max() + 1 + left, rows.max() + 1 + top])  # fmt: skip
+    labels, scores = np.zeros(len(boxes), int), np.linspace(0.9, 0.5, len(boxes))
+    return Instances(100, 180, np.array(boxes, float).reshape(-1, 4), labels, scores, None)
+
+
+def drawn(*corners, size=(100, 180), line=False):
+    pixels, points = np.zeros(size, np.uint8), np.array(corners, np.int32)
+    cv2.polylines(pixels, [points], False, 1, 5) if line else cv2.fillPoly(pixels, [points], 1)
+    return pixels
+
+
+@pytest.mark.parametrize(
+    "pixels",
+    [
+        drawn((60, 60), (84, 20), (108, 60)),  # its left half fits the left tile, not the right
+        drawn((70, 20), (98, 48), line=True),
+        drawn((70, 20), (88, 78), line=True),
+        drawn((30, 5), (120, 95), line=True),  # larger than what both see
+        drawn((10, 95), (90, 10), (170, 95)),
+    ],
+    ids=["triangle", "line", "steep line", "long line", "large triangle"],
+)
+def test_the_box_of_a_piece_may_be_less_than_the_wholes_box_in_view(pixels):
+    merged = merge([LEFT, RIGHT], [pieces(tile, pixels) for tile in (LEFT, RIGHT)])
+    rows, columns = np.nonzero(pixels)
+    whole = [columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]
+    assert merged.boxes.tolist() == [whole]
+
+
+@pytest.mark.parametrize("step", [8, 14, 20])
+def test_neighbours_of_one_class_stay_apart_though_their_boxes_overlap(step):
+    trains = [(30, 10 + down, 150, 30 + down, 0, score) for down, score in ((0, 0.6), (step, 0.9))]
+    found = [seen(LEFT, *trains, masks=False), seen(RIGHT, *trains[::-1], masks=False)]
+    assert sorted(merge([LEFT, RIGHT], found).boxes.tolist()) == [list(one[:4]) for one in trains]
+
+
+def test_a_whole_small_object_is_no_piece_of_a_large_one():
+    small, large = (84, 45, 94, 55, 0, 0.9), (30, 10, 150, 90, 0, 0.5)
+    found = [seen(LEFT, large, masks=False), seen(RIGHT, small, masks=False)]
+    assert len(merge([LEFT, RIGHT], found)) == 2
+
+
+def test_two_whole_objects_in_view_are_one_by_iou_alone():
+    small, large = (84, 45, 94, 55, 0, 0.9), (84, 40, 96, 60, 0, 0.5)
+    found = [seen(LEFT, large, masks=False), seen(RIGHT, small, masks=False)]
+    assert len(merge([LEFT, RIGHT], found)) == 2

@@ -1,3 +1,5 @@
+import sys
+
 import cv2
 import numpy as np
 import pytest
@@ -76,3 +78,56 @@ def test_a_pattern_that_nothing_fits_is_an_error(folder):
 def test_a_folder_stands_for_its_videos_too(tmp_path):
     (tmp_path / "clip.mov").write_bytes(b"")
     assert [one.is_video for one in find_pictures([str(tmp_path)])] == [True]
+
+
+@pytest.mark.parametrize("stem", ["{}", "same"])
+def test_the_work_grows_as_the_number_of_pictures(tmp_path, stem):
+    def calls(count):
+        paths = [tmp_path / f"{count}/{number}" / f"{stem.format(number)}.png"
+                 for number in range(count)]  # fmt: skip
+        for path in paths:
+            path.parent.mkdir(parents=True)
+            path.touch()
+        made = []
+        sys.setprofile(lambda frame, event, _: made.append(event) if "call" in event else None)
+        try:
+            found = find_pictures([str(path) for path in paths], out=str(tmp_path / "found"))
+        finally:
+            sys.setprofile(None)
+        assert len({one.name for one in found}) == len({one.image_id for one in found}) == count
+        return len(made)
+
+    assert calls(200) < 2.2 * calls(100)
+
+
+def test_a_name_is_a_number_where_it_is_written_as_one(tmp_path):
+    names = ["0", "00", "01", "1", "000000000001", "000000000002", "\u0663", "1_000"]
+    for name in names:
+        (tmp_path / f"{name}.png").touch()
+    ids = {}
+    for added in range(1, len(names) + 1):  # whichever are there, each keeps its own
+        found = find_pictures([f"{tmp_path}/{name}.png" for name in names[:added]])
+        assert len({one.image_id for one in found}) == added
+        ids |= {one.name: one.image_id for one in found}
+        assert [one.image_id for one in found] == [ids[name] for name in names[:added]]
+    assert list(ids.values()) == [0, "00", "01", 1, "000000000001", 2, "\u0663", "1_000"]
+
+
+@pytest.mark.parametrize("out", [".", "found", "../photos"])
+def test_results_of_an_earlier_run_are_no_pictures_of_the_next(tmp_path, monkeypatch, out):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    monkeypatch.chdir(photos)
+    for name in ("a.png", f"{out}/overlays/a.png", f"{out}/labels/clip/000000.png",
+                 f"{out}/legend.png", f"{out}/b.png"):  # fmt: skip
+        path = photos / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert [one.name for one in find_pictures(["**/*.png"], out=out)] == ["a", "b"]
+    with pytest.raises(InferenceError, match=r"no picture fits .*: all 1 are results that lie in"):
+        find_pictures([f"{out}/over*/*"], out=out)
+    with pytest.raises(InferenceError, match=r"no picture lies in .*: all 1 are results"):
+        find_pictures([f"{out}/overlays"], out=out)
+    with pytest.raises(InferenceError, match=r"a\.png is a result that lies in --out"):
+        find_pictures([f"{out}/overlays/a.png"], out=out)
+    assert find_pictures([f"{out}/overlays/a.png"], out="elsewhere")[0].name == "a"

@@ -92,3 +92,26 @@ def test_a_video_that_breaks_off_gives_what_it_has_and_says_so(tmp_path):
     given = len(list(reader))
     assert 5 < given < 15
     assert f"half.avi breaks off after {given} of 20 frames" in reader.broken
+
+
+@pytest.mark.parametrize("codec", [0, 1], ids=["mp4v", "MJPG"])
+@pytest.mark.parametrize("size", [(200, 1), (200, 4), (1, 200), (40, 2)])
+def test_sides_that_end_the_process_are_never_encoded(tmp_path, monkeypatch, codec, size):
+    monkeypatch.setattr(video, "_CODECS", video._CODECS[codec : codec + 1])
+    encoded = []
+    writer = cv2.VideoWriter
+    monkeypatch.setattr(
+        cv2, "VideoWriter", lambda *words: encoded.append(words[3]) or writer(*words)
+    )
+    path = written(tmp_path / "thin", frames(3, size))
+    assert {min(sides) for sides in encoded} == {16}
+    for frame, expected in zip(VideoReader(path), frames(3, size), strict=True):
+        assert frame.shape == (max(size[0], 16), max(size[1], 16), 3)
+        assert abs(frame.mean() - expected.mean()) < 10  # filled up with what is there
+
+
+def test_a_colon_in_a_name_is_no_protocol(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = written("12:30", frames(2))
+    assert path == "12:30.mp4"
+    assert len(list(VideoReader(path))) == 2
