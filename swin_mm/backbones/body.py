@@ -23,6 +23,8 @@ from swin_mm.backbones.checks import (
     check_sizes,
     check_stages,
     check_strides,
+    check_switches,
+    grid_of,
 )
 from swin_mm.backbones.compile import Compiled
 from swin_mm.backbones.factories import activation_factory, norm_factory
@@ -80,7 +82,7 @@ class SwinBody(BaseModule):
         init_cfg: Mapping | Sequence[Mapping] | None = None,
     ) -> None:
         super().__init__(init_cfg=join_init_cfg(init_cfg, pretrained, convert_weights))
-        named = find_variant(variant or "tiny")
+        named = find_variant("tiny" if variant is None else variant)
         embed_dims = named.embed_dims if embed_dims is None else embed_dims
         depths = named.depths if depths is None else whole_numbers(depths, "depths")
         num_heads = named.num_heads if num_heads is None else whole_numbers(num_heads, "num_heads")
@@ -92,10 +94,18 @@ class SwinBody(BaseModule):
         check_stages(embed_dims, depths=depths, num_heads=num_heads, out_indices=out_indices)
         check_strides(strides, patch=patch, num_stages=len(depths))
         check_choices(frozen_stages, num_stages=len(depths), small_maps=small_maps)
+        check_switches(
+            qkv_bias=qkv_bias,
+            patch_norm=patch_norm,
+            use_abs_pos_embed=use_abs_pos_embed,
+            with_cp=with_cp,
+            mask_padding=mask_padding,
+            channels_last=channels_last,
+        )
         options = check_compile(compile)
         self.compiled = None if options is None else Compiled(options)
         attentions = attentions(len(depths))
-        norm = norm_factory(norm_cfg)
+        norm, activation = norm_factory(norm_cfg), activation_factory(act_cfg)
         norm_of_patches = norm if patch_norm else None
 
         self.out_indices = tuple(sorted(out_indices))
@@ -110,8 +120,7 @@ class SwinBody(BaseModule):
         )
         self.absolute_pos_embed = None
         if use_abs_pos_embed:
-            pretrain_size = as_pair(pretrain_img_size, "pretrain_img_size")
-            self.pretrain_grid = (pretrain_size[0] // patch[0], pretrain_size[1] // patch[1])
+            self.pretrain_grid = grid_of(pretrain_img_size, patch)
             tokens = self.pretrain_grid[0] * self.pretrain_grid[1]
             self.absolute_pos_embed = nn.Parameter(torch.zeros(1, tokens, embed_dims))
         self.drop_after_pos = nn.Dropout(drop_rate)
@@ -129,7 +138,7 @@ class SwinBody(BaseModule):
                     proj_drop_rate=drop_rate,
                 ),
                 norm=norm,
-                activation=activation_factory(act_cfg),
+                activation=activation,
                 post_norm=post_norm,
                 mlp_ratio=mlp_ratio,
                 drop_rate=drop_rate,
@@ -175,8 +184,9 @@ class SwinBody(BaseModule):
 
         Raises:
             ValueError: if x is not of that shape.
+            TypeError: if x is no tensor, or of a dtype that the weights cannot meet.
         """
-        check_pictures(x, self.patch_embed.projection.in_channels)
+        check_pictures(x, self.patch_embed.projection.weight)
         if self.compiled is not None:
             return self.compiled(SwinBody._maps, self, x)
         return self._maps(x)
@@ -191,12 +201,11 @@ class SwinBody(BaseModule):
         x = self.drop_after_pos(x)
         maps = []
         for index, stage in enumerate(self.stages):
-            x = stage(x)
+            x, merged = stage(x)
             if index in self.out_indices:
                 out = getattr(self, f"norm{index}")(x)
                 maps.append(out.permute(0, 3, 1, 2) if self.channels_last else channels_first(out))
-            if stage.downsample is not None:
-                x = stage.downsample(x)
+            x = merged
         return maps
 
     def init_weights(self) -> None:

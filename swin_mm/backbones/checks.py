@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from swin_mm.backbones.arguments import is_whole
+from swin_mm.backbones.arguments import as_pair, is_whole
 from swin_mm.ops.windows import SmallMaps
 
 
@@ -35,10 +36,10 @@ def check_stages(
                 f"num_heads must divide the channels of their stage: stage {stage} has "
                 f"{channels} channels (embed_dims {embed_dims} * 2**{stage}) and {heads} heads"
             )
-    stages = range(len(depths))
-    if not out_indices or any(stage not in stages for stage in out_indices):
+    listed = isinstance(out_indices, Sequence) and len(out_indices) > 0
+    if not listed or not all(is_whole(one, 0) and one < len(depths) for one in out_indices):
         raise ValueError(
-            f"out_indices must name stages from 0 to {len(depths) - 1}, got {tuple(out_indices)}"
+            f"out_indices must name stages from 0 to {len(depths) - 1}, got {out_indices!r}"
         )
     if len(set(out_indices)) != len(out_indices):
         raise ValueError(f"out_indices must name each stage once, got {tuple(out_indices)}")
@@ -50,17 +51,16 @@ def check_strides(strides: Sequence[int], *, patch: tuple[int, int], num_stages:
     Raises:
         ValueError: if not.
     """
-    if len(strides) != num_stages:
+    if not isinstance(strides, Sequence) or len(strides) != num_stages:
         raise ValueError(
-            f"strides must have a number for each of the {num_stages} stages, got {tuple(strides)}"
+            f"strides must have a number for each of the {num_stages} stages, got {strides!r}"
         )
-    first = (strides[0], strides[0]) if isinstance(strides[0], int) else tuple(strides[0])
-    if first != patch:
+    if as_pair(strides[0], "strides[0]") != patch:
         raise ValueError(
             f"strides[0] must equal patch_size, since patches do not overlap: got {strides[0]} and "
             f"{patch[0]} x {patch[1]}; give strides=({patch[0]}, ...)"
         )
-    if any(not isinstance(stride, int) or stride < 1 for stride in strides[1:]):
+    if not all(is_whole(stride, 1) for stride in strides[1:]):
         raise ValueError(f"strides of merging must be whole numbers >= 1, got {tuple(strides[1:])}")
 
 
@@ -70,21 +70,33 @@ def check_choices(frozen_stages: int, *, num_stages: int, small_maps: str) -> No
     Raises:
         ValueError: if one chooses something else.
     """
-    if not -1 <= frozen_stages <= num_stages:
+    if not is_whole(frozen_stages, -1) or frozen_stages > num_stages:
         raise ValueError(
             f"frozen_stages must be from -1 (none) to {num_stages} (all stages), got "
-            f"{frozen_stages}"
+            f"{frozen_stages!r}"
         )
-    if small_maps not in get_args(SmallMaps):
+    if not isinstance(small_maps, str) or small_maps not in get_args(SmallMaps):
         raise ValueError(f"small_maps must be one of {get_args(SmallMaps)}, got {small_maps!r}")
 
 
-def check_pictures(x: Tensor, in_channels: int) -> None:
-    """Check a batch of pictures, (B, in_channels, H, W).
+def check_pictures(x: Tensor, weight: Tensor) -> None:
+    """Check a batch of pictures against the weight of the patch convolution.
+
+    Args:
+        x: (B, in_channels, H, W).
+        weight: (embed_dims, in_channels, height and width of a patch).
 
     Raises:
+        TypeError: if x is no dense tensor, or of a dtype that the network does not compute with.
         ValueError: if it has other dimensions.
     """
+    if not isinstance(x, Tensor) or x.layout != torch.strided:
+        kind = f"a tensor of layout {x.layout}" if isinstance(x, Tensor) else type(x).__name__
+        raise TypeError(
+            f"the backbone takes pictures as a dense tensor (batch, channels, height, width), got "
+            f"{kind}; stack them, as a data_preprocessor does"
+        )
+    in_channels = weight.shape[1]
     if x.dim() != 4 or x.shape[1] != in_channels:
         raise ValueError(
             f"the backbone takes pictures (batch, {in_channels}, height, width), got shape "
@@ -92,6 +104,47 @@ def check_pictures(x: Tensor, in_channels: int) -> None:
         )
     if x.shape[2] < 1 or x.shape[3] < 1:
         raise ValueError(f"pictures must have at least 1 x 1 px, got shape {tuple(x.shape)}")
+    if type(weight) is nn.Parameter and not torch.compiler.is_compiling():
+        _check_dtype(x, weight.dtype)
+
+
+def _check_dtype(x: Tensor, dtype: torch.dtype) -> None:
+    """Check that pictures can meet weights; sharded ones may be cast as they are gathered."""
+    device, given = x.device.type, x.dtype
+    if not x.is_floating_point():
+        raise TypeError(
+            f"pictures must be floating-point numbers, got {given}; convert them, "
+            f"pictures.to({dtype}), and normalise them as the weights expect"
+        )
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        cast, exact = torch.get_autocast_dtype(device), torch.float64  # which is never cast
+        if (given == exact) != (dtype == exact) or (
+            device == "cpu" and dtype not in (exact, torch.float32, cast)
+        ):
+            raise TypeError(
+                f"under autocast to {cast} the weights must be float32, got {dtype} and pictures "
+                f"of {given}; leave autocast out, or keep weights and pictures float32"
+            )
+    elif given != dtype:
+        raise TypeError(
+            f"pictures must have the weights' dtype, got {given} and {dtype}; convert them, "
+            f"pictures.to({dtype}), or compute under torch.autocast"
+        )
+
+
+def grid_of(pretrain_img_size: int | Sequence[int], patch: tuple[int, int]) -> tuple[int, int]:
+    """Say how many rows and columns of patches an absolute position embedding was learned on.
+
+    Raises:
+        ValueError: if there is not one.
+    """
+    height, width = as_pair(pretrain_img_size, "pretrain_img_size")
+    if height < patch[0] or width < patch[1]:
+        raise ValueError(
+            f"pretrain_img_size must have at least one patch, {patch[0]} x {patch[1]} px, got "
+            f"{height} x {width}"
+        )
+    return height // patch[0], width // patch[1]
 
 
 def check_sizes(*, embed_dims: int, in_channels: int, mlp_ratio: float) -> None:
@@ -103,7 +156,8 @@ def check_sizes(*, embed_dims: int, in_channels: int, mlp_ratio: float) -> None:
     for name, value in (("embed_dims", embed_dims), ("in_channels", in_channels)):
         if not is_whole(value, 1):
             raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
-    if not isinstance(mlp_ratio, Real) or int(mlp_ratio * embed_dims) < 1:
+    number = isinstance(mlp_ratio, Real) and math.isfinite(mlp_ratio)
+    if not number or int(mlp_ratio * embed_dims) < 1:
         raise ValueError(
             f"mlp_ratio must leave the FFN at least one channel, got {mlp_ratio!r} of {embed_dims}"
         )
@@ -118,6 +172,29 @@ def check_rates(**rates: float) -> None:
     for name, rate in rates.items():
         if not isinstance(rate, Real) or not 0 <= rate <= 1:
             raise ValueError(f"{name} must be from 0 to 1, got {rate!r}")
+
+
+def check_switches(**switches: bool) -> None:
+    """Check that what is on or off is one of both; 0 and 1 are too.
+
+    Raises:
+        ValueError: if one is something else.
+    """
+    for name, value in switches.items():
+        if not isinstance(value, int) or value not in (0, 1):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def check_scale(qk_scale: float | None) -> None:
+    """Check the factor of the scores.
+
+    Raises:
+        ValueError: if it is no number.
+    """
+    if qk_scale is not None and not (isinstance(qk_scale, Real) and math.isfinite(qk_scale)):
+        raise ValueError(
+            f"qk_scale must be a number, or None for head channels ** -0.5, got {qk_scale!r}"
+        )
 
 
 def check_compile(compile: bool | Mapping[str, Any]) -> dict[str, Any] | None:

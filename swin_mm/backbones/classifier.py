@@ -10,8 +10,14 @@ from typing import Any, Literal
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from swin_mm.backbones.arguments import is_whole, takes_arguments_of, understands_official_names
+from swin_mm.backbones.arguments import (
+    is_whole,
+    takes_arguments_of,
+    understands_official_names,
+    whole_numbers,
+)
 from swin_mm.backbones.initialisation import draw_weights, obey_init_cfg
+from swin_mm.backbones.pretrained import join_init_cfg
 from swin_mm.backbones.swin import SwinTransformer
 from swin_mm.backbones.swin_v2 import SwinTransformerV2
 from swin_mm.backbones.variants import find_variant
@@ -65,7 +71,7 @@ class SwinClassifier(BaseModule):
         init_cfg: Mapping | Sequence[Mapping] | None = None,
         **shared: Any,
     ) -> None:
-        super().__init__(init_cfg=init_cfg)
+        super().__init__(init_cfg=join_init_cfg(init_cfg, None, None))
         if not is_whole(version, 1) or version not in VERSIONS:
             raise ValueError(f"version must be 1 or 2, got {version!r}")
         if not is_whole(num_classes, 1):
@@ -79,9 +85,12 @@ class SwinClassifier(BaseModule):
                 f"{', '.join(sorted(strays))} can be given with version={3 - version} only, got "
                 f"version={version}"
             )
-        depths = shared.get("depths") or find_variant(shared.get("variant") or "tiny").depths
+        depths, variant = shared.get("depths"), shared.get("variant")
+        if depths is None:
+            depths = find_variant("tiny" if variant is None else variant).depths
+        last = len(whole_numbers(depths, "depths")) - 1
         self.backbone = VERSIONS[version](
-            **shared, out_indices=(len(depths) - 1,), small_maps="still", channels_last=True
+            **shared, out_indices=(last,), small_maps="still", channels_last=True
         )
         linear = nn.Linear(self.backbone.out_channels[0], num_classes)
         self.head = nn.Sequential(OrderedDict(fc=linear))

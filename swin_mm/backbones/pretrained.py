@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +21,9 @@ def join_init_cfg(
 
     Raises:
         ValueError: if both ``pretrained`` and ``init_cfg`` are given.
+        TypeError: if one is of another type.
     """
+    _check_types(init_cfg, pretrained)
     if convert_weights is not None:
         warnings.warn(
             "convert_weights is not needed: the layout of a checkpoint is recognised",
@@ -37,6 +40,18 @@ def join_init_cfg(
     cfg = {"type": "Pretrained", "checkpoint": pretrained}
     warnings.warn(f"pretrained is deprecated; say init_cfg={cfg!r}", FutureWarning, stacklevel=5)
     return cfg
+
+
+def _check_types(init_cfg: InitCfg, pretrained: str | None) -> None:
+    cfgs = [] if init_cfg is None else [init_cfg] if isinstance(init_cfg, Mapping) else init_cfg
+    is_list = isinstance(cfgs, list | tuple)
+    if not is_list or not all(isinstance(cfg, Mapping) and "type" in cfg for cfg in cfgs):
+        raise TypeError(
+            "init_cfg must be dict(type=..., ...) or a list of such, as "
+            f"dict(type='Pretrained', checkpoint=FILE), got {init_cfg!r}"
+        )
+    if not isinstance(pretrained, str | os.PathLike | None):
+        raise TypeError(f"pretrained must name a file or URL, got {pretrained!r}")
 
 
 def split_init_cfg(init_cfg: InitCfg) -> tuple[list[Mapping], list[Mapping]]:

@@ -12,6 +12,7 @@ from swin_mm.backbones.arguments import (
     windows_by_stage,
 )
 from swin_mm.backbones.body import SwinBody
+from swin_mm.backbones.checks import check_scale
 from swin_mm.layers import AttentionFactory, WindowAttention
 from swin_mm.registry import MODELS
 
@@ -82,6 +83,8 @@ class SwinTransformer(SwinBody):
     def __init__(
         self, *, window_size: WindowSize = 7, qk_scale: float | None = None, **shared: Any
     ) -> None:
+        check_scale(qk_scale)
+
         def attentions(num_stages: int) -> list[AttentionFactory]:
             return [
                 functools.partial(WindowAttention, window_size=window, qk_scale=qk_scale)

@@ -34,6 +34,6 @@ def find_variant(name: str) -> Variant:
     Raises:
         ValueError: if no variant has that name.
     """
-    if name not in VARIANTS:
+    if not isinstance(name, str) or name not in VARIANTS:
         raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, got {name!r}")
     return VARIANTS[name]

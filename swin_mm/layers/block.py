@@ -153,8 +153,17 @@ class SwinStage(nn.Module):
         )
         self.downsample = downsample
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Map tokens (B, H, W, C) to tokens of the same shape, before downsampling."""
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Go through the blocks, and on to the next resolution.
+
+        All of a stage is called here: FSDP gathers what a module holds for its call alone.
+
+        Args:
+            x: tokens, (B, H, W, C).
+
+        Returns:
+            Tokens of the same shape, and what the next stage takes, ``None`` after the last.
+        """
         for block in self.blocks:
             x = block(x)
-        return x
+        return x, None if self.downsample is None else self.downsample(x)

@@ -1,4 +1,5 @@
 import pytest
+import torch
 
 from swin_mm import SwinClassifier, SwinTransformer, SwinTransformerV2
 
@@ -58,3 +59,89 @@ def test_numbers_that_are_none_are_refused_by_name(kind, changes, said):
 def test_a_classifiers_numbers_are_numbers(changes):
     with pytest.raises(ValueError, match="must be"):
         SwinClassifier(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"strides": 4}, "strides must have a number for each of the 4 stages, got 4"),
+        ({"strides": (4, 2, True, 2)}, "strides of merging must be whole numbers"),
+        ({"out_indices": 3}, "out_indices must name stages from 0 to 3, got 3"),
+        ({"out_indices": (0.0, 1.0)}, r"out_indices must name stages .* got \(0.0, 1.0\)"),
+        ({"frozen_stages": 1.0}, "frozen_stages must be from -1"),
+        ({"small_maps": ["shift"]}, "small_maps must be one of"),
+        ({"variant": []}, r"variant must be one of .* got \[\]"),
+        ({"mlp_ratio": float("inf")}, "mlp_ratio must leave"),
+        ({"mlp_ratio": float("nan")}, "mlp_ratio must leave"),
+        ({"with_cp": "False"}, "with_cp must be True or False, got 'False'"),
+        ({"mask_padding": None}, "mask_padding must be True or False, got None"),
+        ({"qk_scale": float("nan")}, "qk_scale must be a number"),
+        ({"qk_scale": "0.1"}, "qk_scale must be a number"),
+        (
+            {"pretrain_img_size": 3, "use_abs_pos_embed": True},
+            "at least one patch, 4 x 4 px, got 3",
+        ),
+    ],
+    ids=str,
+)
+def test_what_only_looks_like_an_argument_is_refused_by_name(changes, said):
+    with pytest.raises(ValueError, match=said):
+        SwinTransformer(**changes)
+
+
+@pytest.mark.parametrize(
+    ("cfg", "kind", "said"),
+    [
+        ({"norm_cfg": "LN"}, TypeError, "norm_cfg must be a dict with a type"),
+        (
+            {"norm_cfg": {"type": "LN", "epsilon": 1}},
+            TypeError,
+            "norm_cfg=.* does not work.*epsilon",
+        ),
+        ({"norm_cfg": {"type": "LN", "eps": float("nan")}}, ValueError, "norm_cfg must keep"),
+        (
+            {"norm_cfg": {"type": "LN", "requires_grad": None}},
+            ValueError,
+            "requires_grad of norm_cfg",
+        ),
+        ({"act_cfg": None}, TypeError, "act_cfg must be a dict with a type"),
+        ({"act_cfg": {"type": "GELU", "inplace": True}}, TypeError, "act_cfg=.* does not work"),
+        ({"act_cfg": {"type": "GLU"}}, ValueError, "act_cfg must keep the shape"),
+        ({"init_cfg": "Pretrained"}, TypeError, "init_cfg must be dict"),
+        ({"init_cfg": [{"checkpoint": "x"}]}, TypeError, "init_cfg must be dict"),
+        ({"pretrained": 3}, TypeError, "pretrained must name a file or URL, got 3"),
+    ],
+    ids=str,
+)
+def test_a_config_that_no_layer_can_be_made_of_is_refused_by_name(cfg, kind, said):
+    with pytest.raises(kind, match=said):
+        SwinTransformer(**cfg)
+
+
+SMALL = {"embed_dims": 4, "depths": (1,), "num_heads": (1,), "strides": (4,), "out_indices": (0,)}
+
+
+@pytest.mark.parametrize(
+    ("x", "said"),
+    [
+        (None, "as a dense tensor .* got NoneType"),
+        (torch.rand(1, 3, 8, 8).to_sparse(), "got a tensor of layout torch.sparse_coo"),
+        (torch.ones(1, 3, 8, 8, dtype=torch.uint8), "floating-point numbers, got torch.uint8"),
+        (torch.ones(1, 3, 8, 8, dtype=torch.float64), "got torch.float64 and torch.float32"),
+    ],
+    ids=["nothing", "sparse", "bytes", "double"],
+)
+def test_pictures_that_the_weights_cannot_meet_are_refused(x, said):
+    with pytest.raises(TypeError, match=said):
+        SwinTransformer(**SMALL)(x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_autocast_takes_pictures_of_any_dtype_and_weights_of_float32(dtype):
+    net, x = SwinTransformer(**SMALL), torch.rand(1, 3, 8, 8, dtype=dtype)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert net(x)[0].isfinite().all()
+        with pytest.raises(
+            TypeError, match=r"under autocast to torch.bfloat16 .* got torch.float16"
+        ):
+            net.half()(x)

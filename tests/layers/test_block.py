@@ -5,7 +5,7 @@ import torch
 from random_weights import randomise
 from torch import nn
 
-from swin_mm.layers import BlockOptions, SwinBlock, SwinStage, WindowAttention
+from swin_mm.layers import BlockOptions, PatchMerging, SwinBlock, SwinStage, WindowAttention
 
 
 def options(attn_drop_rate=0.0, **changes):
@@ -34,6 +34,17 @@ def test_every_second_block_is_shifted_and_has_its_own_rate():
     stage = SwinStage(8, 2, options=options(), drop_path_rates=rates, downsample=None)
     assert [block.attn.shifted for block in stage.blocks] == [False, True, False]
     assert [block.drop.rate for block in stage.blocks] == rates
+
+
+def test_a_stage_gives_its_map_and_what_the_next_stage_takes():
+    merging = PatchMerging(8, 16, stride=2, norm=nn.LayerNorm)
+    stage = SwinStage(8, 2, options=options(), drop_path_rates=[0.0, 0.0], downsample=merging)
+    x = torch.randn(1, 10, 9, 8)
+    out, merged = randomise(stage)(x)
+    assert torch.equal(out, stage.blocks[1](stage.blocks[0](x)))
+    assert torch.equal(merged, merging(out))
+    stage.downsample = None
+    assert stage(x)[1] is None
 
 
 def test_recomputing_keeps_the_blocks_input_alone():

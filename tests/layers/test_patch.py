@@ -1,3 +1,4 @@
+import copy
 import itertools
 from functools import partial
 
@@ -58,3 +59,22 @@ def test_merged_tokens_may_be_normed_instead():
     bare.reduction = merging.reduction
     x = torch.randn(1, 5, 4, 3)
     torch.testing.assert_close(merging(x), merging.norm(bare(x)))
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("size", [(36, 4), (41, 3), (36, 1), (36, 5), (4, 36)])
+def test_a_single_column_of_patches_is_right_in_bfloat16(size, autocast):
+    """oneDNN reads memory that is not its own there, in torch 2.13."""
+    embed = PatchEmbed(3, 96, patch_size=(4, 4), norm=None).bfloat16()
+    x = torch.randn(2, 3, *size).bfloat16()
+    exact = copy.deepcopy(embed).double()(x.double())
+    if autocast:
+        embed, x = embed.float(), x.float()
+    x.requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        found = embed(x)
+    assert found.shape == exact.shape
+    assert (found.double() - exact).abs().max() < 2e-2 * exact.abs().max()
+    found.float().sum().backward()
+    wanted = embed.projection.weight.double().sum(0).repeat(1, size[0] // 4 + 1, size[1] // 4 + 1)
+    assert (x.grad - wanted[:, : size[0], : size[1]]).abs().max() < 5e-2

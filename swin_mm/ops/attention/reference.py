@@ -21,15 +21,13 @@ def reference_attention(
 ) -> Tensor:
     """softmax(q k^T * scale + bias) v, with the keys that a mask hides left out (eq. 4).
 
-    Scores are formed in the dtype of q, but for float16, whose range they can leave; they are
-    summed with the bias and normalised in float32 at least. Arguments and result as in
+    Scores are formed and normalised in float32 at least: float16 has not their range, and bfloat16
+    would round large ones by whole numbers, so that another key wins. Arguments and result as in
     :func:`swin_mm.ops.attention.window_attention`.
     """
+    wide = torch.promote_types(q.dtype, torch.float32)
     with autocast_off(q.device):
-        if q.dtype == torch.float16:
-            q, k = q.float(), k.float()
-        scores = (q * scale) @ k.transpose(-2, -1)
-        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        scores = (q.to(wide) * scale) @ k.to(wide).transpose(-2, -1)
         if bias is not None:
             scores = scores + bias
         if mask is not None:

@@ -51,15 +51,28 @@ def test_backends_have_the_same_gradients():
         torch.testing.assert_close(a, b)
 
 
+@pytest.mark.parametrize("dropout", [0.0, 1e-9])
+@pytest.mark.parametrize("values", [None, torch.float16])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_huge_scores_stay_finite_in_half_precision(backend, dtype):
-    q, k, v = tokens(dtype)
-    bias = torch.randn(2, 6, 6).to(dtype)
-    mask = torch.ones(6, 6, dtype=torch.bool).tril()
-    out = window_attention(q * 1e3, k * 1e3, v, bias=bias, mask=mask, backend=backend)
-    assert out.dtype == dtype
-    assert out.isfinite().all()
+def test_huge_scores_choose_the_same_keys_in_half_precision(backend, dtype, values, dropout):
+    q, k, v = (t.detach() for t in tokens(torch.float64, size=(50, 2, 16, 8)))
+    q, k, v = (1e3 * q).to(dtype), (1e3 * k).to(dtype), v.to(values or dtype)
+    bias, mask = torch.randn(2, 16, 16).to(dtype), torch.ones(16, 16, dtype=torch.bool).tril()
+    out = window_attention(q, k, v, bias=bias, mask=mask, dropout=dropout, backend=backend)
+    scores = q.double() @ k.double().mT * 8**-0.5 + bias.double()
+    exact = scores.masked_fill(~mask, float("-inf")).softmax(-1) @ v.double()
+    assert out.dtype == v.dtype
+    assert (out.double() - exact).abs().max() < 1e-2  # a rounded score would let others win
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_huge_scores_have_finite_gradients(backend, dtype):
+    q, k, v = (t.detach().requires_grad_() for t in tokens(dtype))
+    out = window_attention(q * 1e3, k * 1e3, v, bias=torch.randn(2, 6, 6), backend=backend)
+    gradients = torch.autograd.grad(out.sum(), (q, k, v))
+    assert all(gradient.isfinite().all() for gradient in gradients)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -73,6 +73,16 @@ def test_values_may_be_narrower_than_queries():
     assert_equal((2, 1, 9, 16), values=torch.float16, tolerance=4 * torch.finfo(torch.float16).eps)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_huge_scores_choose_the_same_keys_in_half_precision(dtype):
+    q, k, v = (torch.randn(4, 1, 9, 16, device=DEVICE).to(dtype) for _ in range(3))
+    q, k = (1e3 * q).requires_grad_(), (1e3 * k).requires_grad_()
+    out = window_attention(q, k, v, backend="triton")
+    exact = (q.double() @ k.double().mT / 4).softmax(-1) @ v.double()
+    assert (out.double() - exact).abs().max() < 1e-2
+    assert all(one.isfinite().all() for one in torch.autograd.grad(out.sum(), (q, k)))
+
+
 def test_a_window_of_very_low_scores_has_finite_gradients():
     q, k, v = (torch.randn(2, 1, 9, 16, device=DEVICE, requires_grad=True) for _ in range(3))
     bias = torch.full((1, 9, 9), -1e4, device=DEVICE, requires_grad=True)
