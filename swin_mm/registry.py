@@ -11,8 +11,10 @@ from __future__ import annotations
 import difflib
 
 from mmengine.registry import HOOKS as MMENGINE_HOOKS
+from mmengine.registry import LOOPS as MMENGINE_LOOPS
 from mmengine.registry import MODELS as MMENGINE_MODELS
 from mmengine.registry import OPTIM_WRAPPER_CONSTRUCTORS as MMENGINE_CONSTRUCTORS
+from mmengine.registry import TRANSFORMS as MMENGINE_TRANSFORMS
 from mmengine.registry import Registry
 
 
@@ -47,7 +49,16 @@ MODELS = NearNameRegistry(
     "model", parent=MMENGINE_MODELS, scope="swin_mm", locations=["swin_mm.backbones"]
 )
 HOOKS = NearNameRegistry(
-    "hook", parent=MMENGINE_HOOKS, scope="swin_mm", locations=["swin_mm.engine"]
+    "hook", parent=MMENGINE_HOOKS, scope="swin_mm", locations=["swin_mm.engine", "swin_mm.checking"]
+)
+LOOPS = NearNameRegistry(
+    "loop", parent=MMENGINE_LOOPS, scope="swin_mm", locations=["swin_mm.engine"]
+)
+TRANSFORMS = NearNameRegistry(
+    "transform",
+    parent=MMENGINE_TRANSFORMS,
+    scope="swin_mm",
+    locations=["swin_mm.checking"],
 )
 OPTIM_WRAPPER_CONSTRUCTORS = NearNameRegistry(
     "optimizer wrapper constructor",

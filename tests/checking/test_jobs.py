@@ -1,0 +1,47 @@
+"""Work is shared by processes, and one that dies is known by what it did."""
+
+import os
+
+import pytest
+
+from swin_mm.checking.jobs import Crew, count_workers
+
+
+def double(number):
+    if number in (33, 500):
+        os._exit(1)  # as a decoder that writes where it must not
+    return 2 * number
+
+
+def fail(number):
+    raise ValueError(number)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_every_piece_is_done_once(workers):
+    with Crew(workers) as crew:
+        assert sorted(crew.each(double, range(30))) == [(n, 2 * n) for n in range(30)]
+        assert list(crew.each(double, [])) == []
+        assert crew.start(double, 4).result() == 8
+
+
+def test_the_pieces_that_kill_are_named_and_the_others_done():
+    numbers = [*range(200), 500, 501]
+    with Crew(2) as crew:
+        done = dict(crew.each(double, numbers))
+        assert crew.start(double, 4).result() == 8
+    assert {number for number, result in done.items() if result is None} == {33, 500}
+    assert all(done[number] == 2 * number for number in numbers if number not in (33, 500))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_mistake_is_raised_where_its_result_is_asked_for(workers):
+    with Crew(workers) as crew:
+        future = crew.start(fail, 7)
+        with pytest.raises(ValueError, match="7"):
+            future.result()
+
+
+def test_there_are_as_many_workers_as_wished_or_cores():
+    assert count_workers(0) == 0 and count_workers(5) == 5
+    assert 1 <= count_workers(None) <= 16
