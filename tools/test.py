@@ -26,6 +26,7 @@ def main() -> None:
         metavar="FILE",
         help="write predictions: .json in COCO's results format, .pkl with everything",
     )
+    parser.add_argument("--force", action="store_true", help="replace an older FILE")
     test(**vars(parser.parse_args()))
 
 

@@ -50,6 +50,17 @@ def main() -> None:
         help="scale the learning rate by this run's batch over the recipe's",
     )
     parser.add_argument("--seed", type=int, help="of all random numbers (default: drawn, logged)")
+    parser.add_argument(
+        "--no-check",
+        dest="check",
+        action="store_false",
+        help="do not look at the data first: every record, and 64 pictures of each set",
+    )
+    parser.add_argument(
+        "--skip-broken",
+        action="store_true",
+        help="leave out of the training what cannot be loaded; it is counted and named",
+    )
     train(**vars(parser.parse_args()))
 
 

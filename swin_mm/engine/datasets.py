@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mmengine.config import Config
 
+from swin_mm.checking import DataError, check_sample, format_summary
 from swin_mm.engine.config import as_list, every_dict
 from swin_mm.engine.errors import UsageError, command, command_again
 from swin_mm.engine.notes import Notes
@@ -72,6 +73,32 @@ def require_data(cfg: Config, splits: Sequence[str]) -> None:
                 raise UsageError(
                     f"no {split} data at {root or os.getcwd()}: {missing}.\n{_ways_out()}"
                 )
+
+
+def look_at_data(cfg: Config, notes: Notes, *, skipping: bool) -> None:
+    """Check every record and a sample of the pictures of a training, and say what there is.
+
+    Args:
+        cfg: a config whose host is imported.
+        notes: takes a line a data set.
+        skipping: whether the training leaves out what cannot be loaded.
+
+    Raises:
+        UsageError: naming the first errors and the way on.
+    """
+    splits = [split for split in ("train", "val") if cfg.get(f"{split}_dataloader")]
+    try:
+        findings = check_sample(cfg, splits=splits, skipped=["train"] if skipping else [])
+    except DataError as error:
+        raise UsageError(
+            f"{error}\n"
+            f"All of them: {command('check_data.py', 'CONFIG')}, with this --data-root and these "
+            "--cfg-options.\n"
+            "--skip-broken leaves out what cannot be loaded, in training; --no-check begins all "
+            "the same"
+        ) from error
+    for line in format_summary(findings).splitlines():
+        notes.say(line)
 
 
 def _root_of(value: object, roots: Iterable[str]) -> str | None:

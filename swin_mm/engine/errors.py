@@ -13,6 +13,10 @@ class UsageError(Exception):
     """What was asked for cannot be done; the message says why and what would work."""
 
 
+class RunError(Exception):
+    """A run that had begun cannot go on; the message says why and what is saved."""
+
+
 def run_tool(main: Callable[[], None]) -> int:
     """Run a command, and turn a `UsageError`, or the system's refusal, into one message on stderr.
 
@@ -20,11 +24,12 @@ def run_tool(main: Callable[[], None]) -> int:
     others in one line.
 
     Returns:
-        The exit code: 0, 2 after a usage error, 130 after Ctrl-C.
+        The exit code: 0, 1 after a run that could not go on, 2 after a usage error, 130 after
+        Ctrl-C.
     """
     try:
         main()
-    except UsageError as error:
+    except (UsageError, RunError) as error:
         local_rank = os.environ.get("LOCAL_RANK", "0")
         message = str(error).replace("unsafe=True", "--unsafe")  # as a command's user says it
         if local_rank == "0":
@@ -32,7 +37,7 @@ def run_tool(main: Callable[[], None]) -> int:
         else:
             first = message.partition("\n")[0]
             print(f"error (local rank {local_rank}): {first}", file=sys.stderr)
-        return 2
+        return 2 if isinstance(error, UsageError) else 1
     except OSError as error:  # a folder that cannot be written, a full disk
         print(f"error: {error}", file=sys.stderr)
         return 2

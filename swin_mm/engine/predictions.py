@@ -90,14 +90,20 @@ class PickledPredictions(DumpResults):
         return {}
 
 
-def require_format(path: str) -> None:
-    """Check that predictions can be written under a file's name.
+def require_place(path: str, *, force: bool) -> None:
+    """Check, before anything slow, that predictions can be written under a file's name.
+
+    Args:
+        path: the file, which need not be there, nor its folder.
+        force: whether it may be there.
 
     Raises:
-        UsageError: if it ends neither in `.json` nor in `.pkl`.
+        UsageError: if it ends neither in `.json` nor in `.pkl`, or is there.
     """
     if not path.endswith((".json", ".pkl", ".pickle")):
         raise UsageError(f"--out must end in .json (COCO's results) or .pkl (all), got {path}")
+    if os.path.exists(path) and not force:
+        raise UsageError(f"{path} exists: --force replaces it, --out FILE writes another")
 
 
 def writer_for(path: str) -> BaseMetric:

@@ -52,6 +52,8 @@ class RunRecord(Hook):
     @property
     def span(self) -> str:
         """Which iterations were trained."""
+        if self._first and self._first >= self._last:
+            return f"nothing more, all {self._last} iterations were done,"
         if self._first:
             return f"iterations {self._first + 1} to {self._last}"
         return f"{self._last} iteration{'s' * (self._last != 1)}"

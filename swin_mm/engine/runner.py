@@ -17,8 +17,9 @@ from swin_mm.checkpoints import CheckpointError
 from swin_mm.checkpoints.errors import OtherNetworkError
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.notes import Notes
+from swin_mm.engine.onlookers import Patience
+from swin_mm.engine.whole_files import WHOLE_FILES
 
-PART = ".part"
 # What of a scheduler says when the rate changes.
 _MOMENTS = ("begin", "end", "milestones", "total_iters", "T_max", "step_size")
 
@@ -48,7 +49,20 @@ class QuietRunner(Runner):
         ]
         for handler, level in self._consoles:
             handler.setLevel(max(level, logging.WARNING))
+        self._patience = Patience()
+        for handler in logger.handlers:
+            if isinstance(handler, logging.FileHandler):
+                self._patience.with_log_file(handler)
         return logger
+
+    def call_hook(self, fn_name: str, **kwargs: object) -> None:
+        """Let all hooks act; those that only look on may fail to write."""
+        for hook in self.hooks:
+            if hasattr(hook, fn_name):
+                try:
+                    getattr(hook, fn_name)(self, **kwargs)
+                except OSError as error:
+                    self._patience.with_hook(self, hook, error)
 
     def speak(self, notes: Notes) -> None:
         """Log what was said before there was a log, and let the console speak from now on."""
@@ -154,14 +168,11 @@ class QuietRunner(Runner):
             )
 
     def save_checkpoint(self, out_dir: str, filename: str, *args: object, **kwargs: object) -> None:
-        """Save under another name, then rename: a kill leaves the old file or the new one."""
-        if "://" in out_dir:
-            super().save_checkpoint(out_dir, filename, *args, **kwargs)
-            return
-        super().save_checkpoint(out_dir, filename + PART, *args, **kwargs)
-        whole = os.path.join(out_dir, filename)
-        if os.path.exists(whole + PART):  # only the first process saves
-            os.replace(whole + PART, whole)
+        """Save a file that is whole or not there, whichever hook asks for it."""
+        if "://" not in out_dir and not any(args) and kwargs.get("backend_args") is None:
+            os.makedirs(out_dir, exist_ok=True)
+            kwargs["backend_args"] = {"backend": WHOLE_FILES}
+        super().save_checkpoint(out_dir, filename, *args, **kwargs)
 
 
 def _numbers_of(schedulers: object) -> list[dict] | None:

@@ -27,7 +27,7 @@ from swin_mm.engine.launch import (
 from swin_mm.engine.notes import Notes, is_first_process
 from swin_mm.engine.options import merge_options
 from swin_mm.engine.pictures import PredictionPictures
-from swin_mm.engine.predictions import PredictionFile, require_format, writer_for
+from swin_mm.engine.predictions import PredictionFile, require_place, writer_for
 from swin_mm.engine.report import RunRecord, format_report
 from swin_mm.engine.runner import QuietRunner
 from swin_mm.engine.safe_loading import allow_safe_reading
@@ -43,6 +43,7 @@ def test(
     tta: bool = False,
     show_dir: str | None = None,
     out: str | None = None,
+    force: bool = False,
     options: Mapping[str, Any] | None = None,
     unsafe: bool = False,
     launcher: str = "none",
@@ -58,6 +59,7 @@ def test(
         tta: average over the scales and flips of the config's `tta_pipeline`.
         show_dir: draw every picture, truth beside prediction, into this folder.
         out: write the predictions to this `.json` or `.pkl`.
+        force: whether an older file of that name is replaced.
         options: settings of the config by dotted key.
         unsafe: run the code that the checkpoint wants to run.
         launcher: `none`, `pytorch`, `slurm` or `mpi`.
@@ -78,7 +80,7 @@ def test(
     if "://" not in checkpoint and not os.path.isfile(checkpoint):
         raise UsageError(f"there is no checkpoint {checkpoint}")
     if out is not None:
-        require_format(out)
+        require_place(out, force=force)
     if data_root is not None:
         point_data_at(cfg, data_root, ("train", "val", "test"), notes)
     require_data(cfg, ("test",))
@@ -99,6 +101,8 @@ def test(
         if tta:
             _augment(cfg)
         _run(cfg, notes, show_dir=show_dir, out=out, unsafe=unsafe)
+        if distributed.is_initialized():
+            distributed.barrier()  # nobody leaves while another still writes, or holds the store
     finally:
         if distributed.is_initialized():
             distributed.destroy_process_group()

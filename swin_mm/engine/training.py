@@ -10,9 +10,11 @@ from typing import Any
 from mmengine.config import Config
 from torch import distributed
 
+from swin_mm.checking import skip_broken as leave_out_broken
 from swin_mm.checkpoints import CheckpointError
 from swin_mm.engine.any_checkpoint import AnyCheckpointHook
 from swin_mm.engine.channels import match_channels
+from swin_mm.engine.checkpointing import SafeCheckpointHook
 from swin_mm.engine.config import (
     allow_no_workers,
     as_list,
@@ -20,8 +22,9 @@ from swin_mm.engine.config import (
     import_host,
     read_config,
 )
-from swin_mm.engine.datasets import point_data_at, require_data
-from swin_mm.engine.errors import UsageError
+from swin_mm.engine.datasets import look_at_data, point_data_at, require_data
+from swin_mm.engine.errors import RunError, UsageError
+from swin_mm.engine.finite import FiniteHook, NonFiniteError
 from swin_mm.engine.image_scale import scale_pictures
 from swin_mm.engine.launch import (
     Device,
@@ -39,6 +42,7 @@ from swin_mm.engine.resume import choose_resume
 from swin_mm.engine.runner import QuietRunner
 from swin_mm.engine.safe_loading import allow_safe_reading
 from swin_mm.engine.schedule import shorten
+from swin_mm.engine.survival import use_resumable_loop, use_safe_checkpoints
 from swin_mm.engine.weights import choose_weights, fetch_weights
 
 
@@ -55,6 +59,8 @@ def train(
     resume: str | None = None,
     auto_scale_lr: bool = False,
     seed: int | None = None,
+    check: bool = True,
+    skip_broken: bool = False,
     options: Mapping[str, Any] | None = None,
     unsafe: bool = False,
     launcher: str = "none",
@@ -74,6 +80,8 @@ def train(
         resume: a checkpoint to go on from, or `auto` for the newest in the work dir.
         auto_scale_lr: scale the rate by the batch over the recipe's batch.
         seed: of all random numbers; drawn and logged by default.
+        check: look at the data first: every record, and a sample of the pictures.
+        skip_broken: leave out and count pictures that cannot be loaded, in training.
         options: settings of the config by dotted key.
         unsafe: run the code that weight files want to run.
         launcher: `none`, `pytorch`, `slurm` or `mpi`.
@@ -88,21 +96,27 @@ def train(
     cfg = read_config(config)
     if image_scale is not None:
         scale_pictures(cfg, image_scale, notes)
+    use_safe_checkpoints(cfg)  # before options are checked against the hook's arguments
     merge_options(cfg, options, notes)
     cfg.work_dir = work_dir or cfg.get("work_dir") or default_work_dir(config)
     if data_root is not None:
         point_data_at(cfg, data_root, ("train", "val", "test"), notes)
     require_data(cfg, ("train", "val"))
-    choose_resume(cfg, resume, notes)
+    choose_resume(cfg, resume, notes, unsafe=unsafe)
     choose_weights(cfg, weights, notes, unsafe=unsafe)
     if max_iters is not None:
         shorten(cfg, max_iters, options, notes)
+    use_resumable_loop(cfg, notes)
     if ema:
         _average_weights(cfg)
     if seed is not None:
         cfg.randomness = {**cfg.get("randomness", {}), "seed": seed}
     allow_no_workers(cfg)
     import_host(cfg)
+    if check and notes.speaks:
+        look_at_data(cfg, notes, skipping=skip_broken)
+    if skip_broken:
+        leave_out_broken(cfg)
     device = choose_device(needs_operators(cfg))
     if amp:
         _mix_precision(cfg, device)
@@ -112,6 +126,8 @@ def train(
         _scale_rate(cfg, auto_scale_lr, notes)
         match_channels(cfg, options, notes)
         _run(cfg, notes, weights=weights, unsafe=unsafe)
+        if distributed.is_initialized():
+            distributed.barrier()  # nobody leaves while another still writes, or holds the store
     finally:
         if distributed.is_initialized():
             distributed.destroy_process_group()
@@ -127,11 +143,19 @@ def _run(cfg: Config, notes: Notes, *, weights: str | None, unsafe: bool) -> Non
     runner.speak(notes)
     runner.logger.info(f"Seed: {runner.seed}. All else: {runner.log_dir}")
     runner.must_fit = bool(cfg.get("resume"))
+    if not any(isinstance(hook, FiniteHook) for hook in runner.hooks):  # a config may set its own
+        runner.register_hook(FiniteHook())
     runner.register_hook(AnyCheckpointHook(unsafe=unsafe, must_fill=runner.must_fit))
     try:
         runner.train()
     except CheckpointError as error:
         raise UsageError(str(error)) from error
+    except NonFiniteError as error:
+        raise RunError(str(error)) from error
+    finally:
+        for hook in runner.hooks:
+            if isinstance(hook, SafeCheckpointHook):
+                hook.end()
     if notes.speaks:
         print(
             format_report(

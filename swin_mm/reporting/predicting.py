@@ -44,7 +44,15 @@ def predict(
     """
     folder = os.path.join(work_dir, FOLDER)
     path = os.path.join(folder, FILE)
-    test(config, checkpoint, work_dir=folder, data_root=data_root, out=path, unsafe=unsafe)
+    test(
+        config,
+        checkpoint,
+        work_dir=folder,
+        data_root=data_root,
+        out=path,
+        force=True,
+        unsafe=unsafe,
+    )
     return path
 
 

@@ -11,7 +11,7 @@ from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 
 from swin_mm.engine.errors import UsageError
-from swin_mm.engine.predictions import require_format, writer_for
+from swin_mm.engine.predictions import require_place, writer_for
 
 MASK = np.zeros((4, 6), dtype=bool)
 MASK[1:3, 2:5] = True
@@ -89,4 +89,4 @@ def test_a_pickle_holds_what_was_found_and_not_the_truth(
 
 def test_another_ending_is_refused() -> None:
     with pytest.raises(UsageError, match=r"\.json"):
-        require_format("found.csv")
+        require_place("found.csv", force=True)

@@ -1,10 +1,11 @@
 """The last lines of a run."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from swin_mm.engine.report import format_report
+from swin_mm.engine.report import RunRecord, format_report
 
 
 def test_it_tells_metrics_by_their_common_names_and_where_things_lie(
@@ -40,3 +41,19 @@ def test_metrics_it_does_not_know_are_told_as_they_are() -> None:
 def test_metrics_are_missing_only_where_nothing_was_found() -> None:
     assert "no metrics" in format_report("Done.", metrics={}, paths={})
     assert "no metrics" not in format_report("Done.", metrics=None, paths={})
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "span"),
+    [
+        (0, 1, "1 iteration"),
+        (0, 8, "8 iterations"),
+        (4, 8, "iterations 5 to 8"),
+        (8, 8, "nothing more, all 8 iterations were done,"),
+    ],
+)
+def test_a_run_tells_what_it_trained_itself(first: int, last: int, span: str) -> None:
+    record = RunRecord()
+    record.before_train(SimpleNamespace(iter=first))
+    record.after_train(SimpleNamespace(iter=last))
+    assert record.span == span

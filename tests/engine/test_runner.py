@@ -9,6 +9,7 @@ from mmengine.model import BaseModel
 from torch import nn
 
 from swin_mm.checkpoints import CheckpointError
+from swin_mm.engine import whole_files
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.notes import Notes
 from swin_mm.engine.runner import QuietRunner
@@ -62,7 +63,7 @@ def runner(work_dir: Path, model: nn.Module | None = None, **more: object) -> Qu
     )
 
 
-def test_a_kill_in_the_middle_of_saving_leaves_the_old_checkpoint(
+def test_with_any_hook_a_kill_in_the_middle_of_saving_leaves_the_old_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = runner(tmp_path)
@@ -70,11 +71,10 @@ def test_a_kill_in_the_middle_of_saving_leaves_the_old_checkpoint(
     path = tmp_path / "iter_2.pth"
     before = path.read_bytes()
 
-    def killed(checkpoint: dict, filename: str, **_: object) -> None:
-        Path(filename).write_bytes(b"half")
+    def killed(descriptor: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mmengine.runner.runner.save_checkpoint", killed)
+    monkeypatch.setattr(whole_files.os, "fsync", killed)
     with pytest.raises(KeyboardInterrupt):
         one.save_checkpoint(str(tmp_path), "iter_2.pth", by_epoch=False)
     assert path.read_bytes() == before

@@ -40,7 +40,7 @@ def test_a_segmentor_is_tested_at_once_and_augmented(
     call("train.py", *words, "--work-dir", str(tmp_path), *small["segmentation"])
     words = [str(tmp_path / "upernet_swin_t.py"), str(tmp_path / "iter_1.pth")]
     for more in ([], ["--tta"]):
-        ended = call("test.py", *words, *more, "--out", str(tmp_path / "found.pkl"))
+        ended = call("test.py", *words, *more, "--out", str(tmp_path / "found.pkl"), "--force")
         assert ended.code == 0, ended.err
         assert "mIoU  " in ended.out
         assert len(pickle.loads((tmp_path / "found.pkl").read_bytes())) == 2
@@ -76,6 +76,18 @@ def test_what_cannot_be_done_is_one_error_and_exit_code_two(
     assert ended.code == 2
     assert ended.err.count("error: ") == 1
     assert says in ended.err
+
+
+def test_older_predictions_are_not_replaced_unless_forced(
+    trained: Any, call: Callable, tmp_path: Path
+) -> None:
+    older = tmp_path / "found.json"
+    older.write_text("[]")
+    words = [str(trained.config), str(trained.checkpoint), "--out", str(older)]
+    ended = call("test.py", *words, "--work-dir", str(tmp_path))
+    assert ended.code == 2
+    assert f"{older} exists: --force replaces it" in ended.err
+    assert older.read_text() == "[]"
 
 
 def test_a_file_that_is_no_checkpoint_is_an_error(
@@ -124,7 +136,7 @@ def test_other_peoples_files_of_a_detector_find_what_its_own_does(
         save_checkpoint(content, tmp_path / name)
     found = {}
     for path in (trained.checkpoint, *(tmp_path / name for name in files)):
-        words = [str(trained.config), str(path), "--out", str(tmp_path / "found.json")]
+        words = [str(trained.config), str(path), "--out", str(tmp_path / "found.json"), "--force"]
         words += ["--work-dir", str(tmp_path / "work")]
         ended = call("test.py", *words, "--cfg-options", "model.test_cfg.rcnn.score_thr=0.0")
         assert ended.code == 0, ended.err
