@@ -9,6 +9,7 @@ import re
 import sys
 from pathlib import Path
 from urllib.parse import ParseResult, unquote, urlparse
+from urllib.request import Request, urlopen
 
 import torch
 
@@ -23,6 +24,9 @@ _HASH_OF_ANOTHER_FILE = ("/mmsegmentation/",)
 # File systems take 255 bytes; while a file is fetched its name is longer.
 _LONGEST_NAME = 200
 
+# A server that says nothing for so long, s, is given up.
+_PATIENCE = 60
+
 
 def is_url(source: str | os.PathLike) -> bool:
     """Say whether a source has to be fetched."""
@@ -32,9 +36,10 @@ def is_url(source: str | os.PathLike) -> bool:
 def download(url: str) -> Path:
     """Fetch a file into torch.hub's folder of checkpoints, unless it is there already.
 
-    It gets its name when it is complete, and its hash, if the name bears one, is right. A name
-    without hash may be another address's too (``model.safetensors``): such a file lies in a folder
-    of its address. One that torch.hub or its user has put beside the others is taken as it is.
+    It gets its name when it is as long as the server said, and its hash, if the name bears one, is
+    right. A name without hash may be another address's too (``model.safetensors``): such a file
+    lies in a folder of its address. One that torch.hub or its user has put beside the others is
+    taken as it is.
 
     Raises:
         CheckpointError: if it cannot be fetched, or is not what its name says.
@@ -52,7 +57,7 @@ def download(url: str) -> Path:
     partial = folder / f".{site}.{name}.{os.getpid()}.partial"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        torch.hub.download_url_to_file(url, str(partial), progress=sys.stderr.isatty())
+        _fetch(url, partial)
         check_hash(partial, url)
         path.parent.mkdir(exist_ok=True)
         partial.replace(path)
@@ -67,6 +72,31 @@ def download(url: str) -> Path:
         with contextlib.suppress(OSError):  # a folder that is none has no files
             partial.unlink()
     return path
+
+
+def _fetch(url: str, path: Path) -> None:
+    """Write what a URL gives, all of it.
+
+    torch.hub's own function takes a connection that broke for the end of the file.
+
+    Raises:
+        CheckpointError: if less came than the server said.
+        OSError: if nothing came, or it could not be written.
+    """
+    request = Request(url, headers={"User-Agent": "torch.hub"})
+    with urlopen(request, timeout=_PATIENCE) as answer, path.open("wb") as file:
+        announced = answer.headers.get("Content-Length")
+        length = int(announced) if announced is not None else None
+        quiet = not sys.stderr.isatty()
+        with torch.hub.tqdm(total=length, disable=quiet, unit="B", unit_scale=True) as bar:
+            while piece := answer.read(1 << 20):
+                file.write(piece)
+                bar.update(len(piece))
+        if length is not None and file.tell() != length:
+            raise CheckpointError(
+                f"{url} has {length} bytes, {file.tell()} came before the connection broke. Try "
+                "again"
+            )
 
 
 def _parts(url: str) -> tuple[ParseResult, str]:

@@ -130,11 +130,11 @@ def test_an_encoded_path_never_leaves_the_cache(tmp_path, monkeypatch):
     (tmp_path / "secret.pth").write_bytes(b"local")
     fetched = []
 
-    def fetch(url, path, progress):
+    def fetch(url, path):
         fetched.append(path)
-        Path(path).write_bytes(b"fetched")
+        path.write_bytes(b"fetched")
 
-    monkeypatch.setattr("torch.hub.download_url_to_file", fetch)
+    monkeypatch.setattr("swin_mm.checkpoints.download._fetch", fetch)
     path = download("https://host.example/a%2F..%2F..%2F..%2Fsecret.pth")
     assert path.parents[1] == tmp_path / "hub/checkpoints" and path.name == "secret.pth"
     assert path.read_bytes() == b"fetched"
