@@ -8,16 +8,17 @@ export PYTHON ?= python3
 export BACKBONE ?= swin_mm.SwinTransformer
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+AUDIT_ARGS ?=
 
 python := .venv/bin/python
 # Neighbouring tests share what they set up; a process wants up to 2 GB of memory.
 workers := --numprocesses auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help setup train scenes test lint format wheel peers fixtures test-peers bench zoo docs
-.PHONY: clean clean-all
+.PHONY: help setup train scenes test nightly test-upstream audit lint format wheel peers
+.PHONY: fixtures test-peers bench zoo docs clean clean-all
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 	@echo 'Settings, such as PYTHON=python3.11, are listed on top of tools/setup_env.sh.'
 
 setup: ## Build .venv with the tested versions (15 to 20 minutes the first time, then a second)
@@ -31,6 +32,21 @@ scenes: setup ## Draw the scenes that `make train` trains on, into data/scenes (
 
 test: lint ## Run the linters and the whole test suite (8 to 12 minutes on two cores)
 	@$(python) -m pytest $(workers) $(PYTEST_ARGS)
+
+nightly: setup ## Run what is too long for every change: kills, two processes, fuzz (several hours)
+	@$(python) -m pytest $(workers) -m nightly $(PYTEST_ARGS)
+
+test-upstream: ## Run the suite on the original OpenMMLab libraries, in .upstream (first 30 minutes, then 10)
+	@bash tools/setup_env.sh upstream
+	@.upstream/bin/python -m pytest $(workers) $(PYTEST_ARGS)
+
+.audit/set-up-for: requirements/apart/audit.txt
+	@$(PYTHON) -m venv --clear .audit
+	@.audit/bin/python -m pip --disable-pip-version-check --no-input -qq install --no-deps -r $<
+	@touch $@
+
+audit: .audit/set-up-for ## Look for known vulnerabilities of every pin (a minute; wants the network)
+	@.audit/bin/python tools/audit.py $(AUDIT_ARGS)
 
 lint: setup ## Check the style: ruff, and shellcheck where it is installed
 	@$(python) -m ruff check .
@@ -74,7 +90,7 @@ docs: setup ## Build the pages of docs/ into docs/_build/html, and check every l
 
 clean: ## Remove what building and testing left behind
 	@rm -rf build dist docs/_build .pytest_cache .ruff_cache .hypothesis
-	@find . \( -path ./.venv -o -path ./.peers \) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+	@find . \( -path ./.venv -o -path ./.peers -o -path ./.upstream -o -path ./.audit \) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
-clean-all: clean ## Remove .venv, .peers and the drawn scenes too; work_dirs and the wheel cache stay
-	@rm -rf .venv .peers data/scenes swin_mm.egg-info
+clean-all: clean ## Remove the environments and the drawn scenes too; work_dirs and the wheel cache stay
+	@rm -rf .venv .peers .upstream .audit data/scenes swin_mm.egg-info

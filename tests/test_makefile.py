@@ -16,6 +16,9 @@ PINNED = (ROOT / "requirements" / "openmmlab.txt").read_text()
 MMCV = re.search(r"^onedl-mmcv==(\S+)", PINNED, re.M)[1]
 REAL = shlex.quote(sys.executable)
 WHEEL = f"onedl_mmcv-{MMCV}-cp311-cp311-linux_x86_64.whl"
+UPSTREAM = (ROOT / "requirements" / "apart" / "upstream.txt").read_text()
+THEIR_MMCV = re.search(r"^mmcv==(\S+)", UPSTREAM, re.M)[1]
+THEIR_WHEEL = f"mmcv-{THEIR_MMCV}-cp311-cp311-linux_x86_64.whl"
 
 # Stands for python3 and for .venv/bin/python: makes virtual environments that are copies of
 # itself, notes what pip is asked for, and compiles mmcv by writing a small wheel.
@@ -26,9 +29,11 @@ case "$*" in
 *'-m pip'*' wheel '*)
   note "compile MAX_JOBS=${{MAX_JOBS:-}}"
   [[ -z ${{COMPILER_FAILS:-}} ]] || {{ echo 'a.cpp: error: no luck'; exit 1; }}
+  wheel={WHEEL}; [[ $* == *onedl-mmcv=={MMCV}* ]] || wheel={THEIR_WHEEL}
   while [[ $1 != -w ]]; do shift; done
   {REAL} -c 'import sys, zipfile
-zipfile.ZipFile(sys.argv[1], "w").writestr("mmcv/_ext.so", "x")' "$2/{WHEEL}" ;;
+zipfile.ZipFile(sys.argv[1], "w").writestr("mmcv/_ext.so", "x")' "$2/$wheel" ;;
+*'-m pytest'*) note "pytest of $0" ;;
 *'-m pip'*) asked="$*"; note "pip ${{asked#*-qq }}" ;;
 'tools/mmcv_ops.py plan'*) printf 'a-key\\nthe CPU (a test)\\n' ;;
 'tools/mmcv_ops.py check') [[ ! -e $NOTES.unusable ]] || {{ rm "$NOTES.unusable"; exit 1; }} ;;
@@ -154,6 +159,50 @@ def test_a_wheel_that_does_not_run_is_compiled_again(clone):
     clone.notes.with_suffix(".unusable").touch()
     assert clone.make("setup").returncode == 0
     assert clone.did("compile")
+
+
+def test_the_original_libraries_are_tested_in_an_environment_of_their_own(clone):
+    made = clone.make("test-upstream")
+    assert made.returncode == 0, made.stderr
+    assert os.listdir(clone.wheel.parent) == [THEIR_WHEEL]
+    assert clone.did("pip install -c requirements/constraints.txt --no-build-isolation -r requir")
+    assert "-r requirements/apart/upstream.txt" in clone.notes.read_text()
+    assert clone.did("pytest of .upstream/bin/python") and not (clone.root / ".venv").exists()
+    assert ".upstream is ready" in clone.make("test-upstream").stdout
+    assert clone.notes.read_text().splitlines() == ["pytest of .upstream/bin/python"]
+
+
+def test_one_familys_wheel_is_not_taken_for_the_other(clone):
+    clone.make("setup")
+    assert clone.make("test-upstream").returncode == 0
+    assert clone.did("compile") and sorted(os.listdir(clone.wheel.parent)) == [THEIR_WHEEL, WHEEL]
+    shutil.rmtree(clone.root / ".upstream")
+    assert "from the cache" in clone.make("test-upstream").stdout
+    assert f"{clone.wheel.parent}/{THEIR_WHEEL}" in clone.notes.read_text()
+
+
+def test_a_pin_of_the_original_libraries_moves_without_the_maintained_ones(clone):
+    clone.make("setup")
+    clone.make("test-upstream")
+    with open(clone.root / "requirements" / "apart" / "upstream.txt", "a") as file:
+        file.write("more\n")
+    assert ".venv is ready" in clone.make("setup").stdout
+    assert ".upstream is ready" not in clone.make("test-upstream").stdout
+
+
+def test_there_are_two_environments_to_set_up(clone):
+    words = ["bash", "tools/setup_env.sh", "upstraem"]
+    ended = subprocess.run(words, cwd=clone.root, capture_output=True, text=True)
+    assert ended.returncode == 2 and '"upstraem"' in ended.stderr
+
+
+def test_the_auditor_is_installed_once_alone_and_its_verdict_is_makes(clone):
+    (clone.root / "tools" / "audit.py").write_text("import sys\nsys.exit(len(sys.argv))\n")
+    made = clone.make("audit", AUDIT_ARGS="--service osv")
+    assert made.returncode == 2 and "Error 3" in made.stderr
+    assert clone.did("venv") and clone.did("pip install --no-deps -r requirements/apart/audit.txt")
+    clone.make("audit")
+    assert clone.notes.read_text() == "" and not (clone.root / ".venv").exists()
 
 
 @pytest.mark.parametrize("name", ["SWIN_MM_CACHE", "XDG_CACHE_HOME", "HOME"])

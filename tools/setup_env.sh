@@ -1,5 +1,8 @@
 #!/usr/bin/env bash
-# Build the project's environment in .venv: pinned versions, mmcv's operators compiled once.
+# Build an environment of the project: pinned versions, mmcv's operators compiled once.
+#
+#   setup_env.sh            .venv, with the maintained distributions of OpenMMLab's libraries
+#   setup_env.sh upstream   .upstream, with the original ones, in which `make test-upstream` tests
 #
 #   PYTHON=python3.11   the interpreter to build on: 3.10 to 3.13, tested with 3.11
 #   SWIN_MM_CACHE=DIR   where compiled mmcv wheels are kept (default: swin_mm in the user's cache)
@@ -9,10 +12,15 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-venv=$PWD/.venv
+constraints=requirements/constraints.txt
+case ${1:-} in
+  '') name=.venv openmmlab=requirements/openmmlab.txt mmcv_name=onedl-mmcv ;;
+  upstream) name=.upstream openmmlab=requirements/apart/upstream.txt mmcv_name=mmcv ;;
+  *) printf 'set-up failed: there is "upstream" or nothing to build, not "%s"\n' "$1" >&2 && exit 2 ;;
+esac
+venv=$PWD/$name
 py=$venv/bin/python
 stamp=$venv/set-up-for
-constraints=requirements/constraints.txt
 
 say() { printf 'set-up %d:%02d  %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
 die() {
@@ -36,7 +44,7 @@ print(sys._base_executable)' || die "$asked cannot be used"
 
 # What an environment is good for: these requirements, in this folder, on this Python.
 fingerprint() {
-  "$base" - "$PWD" requirements/*.txt setup.py tools/setup_env.sh <<'PY'
+  "$base" - "$venv" requirements/{build,constraints,dev}.txt "$openmmlab" setup.py tools/setup_env.sh <<'PY'
 import hashlib, pathlib, platform, sys
 digest = hashlib.sha256(f"{platform.python_version()} {sys.argv[1]}".encode())
 for name in sys.argv[2:]:
@@ -92,7 +100,7 @@ compile_mmcv() { # mmcv's version, the device, the folder for the wheel
   # mmcv compiles for CUDA whenever torch sees a device, even where no nvcc could do it.
   [[ $2 == CUDA ]] || settings+=(CUDA_VISIBLE_DEVICES='' FORCE_CUDA=0)
   env "${settings[@]}" "$py" -m pip wheel -v --no-input --no-cache-dir --no-deps \
-    --no-build-isolation -w "$3" "onedl-mmcv==$1" 2>&1 | tee "$log" | show_progress || {
+    --no-build-isolation -w "$3" "$mmcv_name==$1" 2>&1 | tee "$log" | show_progress || {
     tail -n 30 "$log" >&2
     die "mmcv's operators did not compile; the whole log: $log"
   }
@@ -110,7 +118,7 @@ keep_wheel() { # the wheel, its folder in the cache
 }
 
 install_mmcv() { # the wheel; fails if its operators do not run
-  pip uninstall -y onedl-mmcv 2>/dev/null || true
+  pip uninstall -y "$mmcv_name" 2>/dev/null || true
   pip install -c $constraints "$1" || die "pip could not install $1"
   # opencv-python wants libGL, which servers lack. Its dependants get it in name and, put on top
   # of it, the build without windows: one cv2 on every machine.
@@ -122,11 +130,11 @@ install_mmcv() { # the wheel; fails if its operators do not run
 
 mmcv_step() {
   local mmcv plan key device cached wheel
-  mmcv=$(sed -n 's/^onedl-mmcv==\([^ ;#]*\).*/\1/p' requirements/openmmlab.txt)
+  mmcv=$(sed -n "s/^$mmcv_name==\([^ ;#]*\).*/\1/p" "$openmmlab")
   if [[ -n ${MMCV_WHEEL:-} ]]; then
     say "3/5 mmcv $mmcv: installing $MMCV_WHEEL"
-    [[ ${MMCV_WHEEL##*/} == onedl_mmcv-"$mmcv"-*.whl ]] ||
-      die "MMCV_WHEEL must be a wheel of onedl-mmcv $mmcv, not $MMCV_WHEEL"
+    [[ ${MMCV_WHEEL##*/} == "${mmcv_name/-/_}-$mmcv"-*.whl ]] ||
+      die "MMCV_WHEEL must be a wheel of $mmcv_name $mmcv, not $MMCV_WHEEL"
     "$py" tools/mmcv_ops.py intact "$MMCV_WHEEL" ||
       die "$MMCV_WHEEL is broken, or has no compiled operators"
     install_mmcv "$MMCV_WHEEL" || die "the operators of $MMCV_WHEEL do not run here"
@@ -135,7 +143,7 @@ mmcv_step() {
   plan=$("$py" tools/mmcv_ops.py plan "$mmcv")
   key=${plan%%$'\n'*} device=${plan#*$'\n'}
   cached=$(cache_folder "$key")
-  for wheel in "$cached"/onedl_mmcv-*.whl; do
+  for wheel in "$cached"/"${mmcv_name/-/_}"-*.whl; do
     [[ -e $wheel ]] || continue
     if "$py" tools/mmcv_ops.py intact "$wheel"; then
       say "3/5 mmcv $mmcv: from the cache, compiled for $device"
@@ -147,8 +155,8 @@ mmcv_step() {
   built=$(mktemp -d "${TMPDIR:-/tmp}/swin_mm.XXXXXX")
   trap 'rm -rf "$built"' EXIT
   compile_mmcv "$mmcv" "$device" "$built"
-  install_mmcv "$built"/onedl_mmcv-*.whl || die "mmcv's operators compiled, but do not run"
-  keep_wheel "$built"/onedl_mmcv-*.whl "$cached"
+  install_mmcv "$built"/*.whl || die "mmcv's operators compiled, but do not run"
+  keep_wheel "$built"/*.whl "$cached"
 }
 
 # One set-up at a time in a folder; the lock is on this file and ends with the process.
@@ -161,12 +169,12 @@ base=$(find_python)
 version=$("$base" -c 'import platform; print(platform.python_version())')
 wanted=$(fingerprint)
 if [[ -z ${MMCV_WHEEL:-} && -x $py && -f $stamp && $(<"$stamp") == "$wanted" ]]; then
-  say ".venv is ready (Python $version)"
+  say "$name is ready (Python $version)"
   exit
 fi
 need_compiler
 
-say "1/5 .venv with Python $version"
+say "1/5 $name with Python $version"
 make_venv
 rm -f "$stamp"
 say "2/5 torch and the tools (one to five minutes: 200 MB with a CPU build of torch, 3 GB with CUDA's)"
@@ -174,7 +182,7 @@ pip install -c $constraints ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} \
   -r requirements/build.txt -r requirements/dev.txt || die "pip could not install torch and the tools"
 mmcv_step
 say "4/5 mmengine, mmdet and mmseg (a minute)"
-pip install -c $constraints --no-build-isolation -r requirements/openmmlab.txt ||
+pip install -c $constraints --no-build-isolation -r "$openmmlab" ||
   die "pip could not install OpenMMLab's libraries"
 say "5/5 swin_mm itself, editable"
 pip install --no-build-isolation --no-deps -e . || die "pip could not install swin_mm"

@@ -48,6 +48,7 @@ RUN_BY = {
     r"python tools/report\.py": f"{TOOLS}test_report.py::test_a_detectors_page_has",
     r"python tools/draw\.py": f"{TOOLS}test_draw.py::test_",
     r"python tools/doctor\.py": f"{TOOLS}test_doctor.py::test_all_is_well_in_the_environment",
+    r"python tools/check_data\.py": f"{TOOLS}test_check_data.py::test_sound_data_end_with_0",
     r"python tools/make_scenes\.py": f"{TOOLS}test_make_scenes.py::test_it_writes_scenes",
     r"python tools/(inspect|convert)_checkpoint\.py": f"{TOOLS}test_checkpoints.py::"
     "test_a_file_is_converted_there_and_back",
@@ -192,7 +193,8 @@ def test_every_extra_is_the_package_s():
 
 
 def test_make_leaves_what_is_sourced():
-    assert "venv=$PWD/.venv" in (ROOT / "tools/setup_env.sh").read_text("utf-8")
+    script = (ROOT / "tools/setup_env.sh").read_text("utf-8")
+    assert "'') name=.venv " in script and "venv=$PWD/$name\n" in script
 
 
 def test_every_tool_has_its_command_on_the_page_of_tools():
@@ -200,5 +202,5 @@ def test_every_tool_has_its_command_on_the_page_of_tools():
     shown = {tool_of(one.line)[0] for one in EVERY if one.page == "docs/tools.md"}
     tools = {f"tools/{file.name}" for file in (ROOT / "tools").glob("*.py")}
     assert all(tool in page for tool in tools)
-    assert shown == tools - {"tools/mmcv_ops.py", "tools/draw_walkthrough.py"}
+    assert shown == tools - {"tools/mmcv_ops.py", "tools/draw_walkthrough.py", "tools/audit.py"}
     assert all(f"tools/{file.name}" in page for file in (ROOT / "tools").glob("*.sh"))
