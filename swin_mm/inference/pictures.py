@@ -6,6 +6,7 @@ import difflib
 import functools
 import glob
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from swin_mm.inference.errors import InferenceError
 # Taken from folders and by patterns; a file that is named is a picture unless it ends as a video.
 ENDINGS = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 VIDEO_ENDINGS = (".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm")
+_LONGEST = 200  # bytes of a result's name, without ending
 _COCO_DIGITS = 12  # of the names of COCO's own files
 
 
@@ -56,7 +58,7 @@ def find_pictures(sources: Sequence[str], *, out: str | None = None) -> list[Pic
     names: dict[str, int] = {}
     ids: set[int | str] = set()
     for path in dict.fromkeys(paths):
-        name = _free_name(os.path.splitext(os.path.basename(path))[0], names)
+        name = _free_name(_short(os.path.splitext(os.path.basename(path))[0]), names)
         number = _number_of(name)
         image_id = name if number in ids else number
         ids.add(image_id)
@@ -115,6 +117,11 @@ def _number_of(name: str) -> int | str:
         return name
     number = int(name)
     return number if name in (str(number), f"{number:0{_COCO_DIGITS}}") else name
+
+
+def _short(stem: str) -> str:
+    """Cut a name so that results' endings fit behind it: file systems take 255 bytes."""
+    return os.fsencode(stem)[:_LONGEST].decode(sys.getfilesystemencoding(), "ignore")
 
 
 def _free_name(stem: str, taken: dict[str, int]) -> str:

@@ -131,3 +131,11 @@ def test_results_of_an_earlier_run_are_no_pictures_of_the_next(tmp_path, monkeyp
     with pytest.raises(InferenceError, match=r"a\.png is a result that lies in --out"):
         find_pictures([f"{out}/overlays/a.png"], out=out)
     assert find_pictures([f"{out}/overlays/a.png"], out="elsewhere")[0].name == "a"
+
+
+def test_a_very_long_name_leaves_room_for_endings_and_stays_its_own(tmp_path):
+    for last in "ab":
+        (tmp_path / f"{82 * '長'}{last}.jpg").write_bytes(b"")
+    first, second = find_pictures([str(tmp_path)])
+    assert first.name == 66 * "長" and second.name == f"{first.name}_2"
+    (tmp_path / f"{second.name}.jsonl.part").write_bytes(b"")
