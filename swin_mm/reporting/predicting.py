@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -82,18 +81,8 @@ def _needed(entry: Mapping[str, Any]) -> set[str]:
 
 
 def last_checkpoint(work_dir: str) -> str | None:
-    """Find the checkpoint that a run saved last, if it is whole; or else the newest file.
-
-    MMEngine names it in `last_checkpoint`, which holds when the folder has been copied and the
-    files' times with it.
-    """
-    note = os.path.join(work_dir, "last_checkpoint")
-    if os.path.isfile(note):
-        with open(note, encoding="utf-8", errors="replace") as file:
-            named = os.path.join(work_dir, os.path.basename(file.read().strip()))
-        if zipfile.is_zipfile(named):
-            return named
-    return newest_checkpoint(work_dir, Notes())
+    """Find the checkpoint that a run would go on from: the newest that is whole."""
+    return newest_checkpoint([work_dir], Notes())
 
 
 def place_beside_truth(

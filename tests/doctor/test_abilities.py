@@ -76,6 +76,13 @@ def test_several_processes_want_the_device_s_own_way_to_talk(evidence, gpu):
     assert find("several", evidence(answers={"torch": deaf})).works is False
 
 
+@pytest.fixture
+def no_spaces(monkeypatch):
+    """An environment whose path has none, wherever the tests run."""
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: "/env/lib")
+
+
+@pytest.mark.usefixtures("no_spaces")
 def test_compiling_is_judged_by_a_trial(evidence, answers, machine):
     assert find("compile", evidence()).note == "a toy function took 12 s"
     untried = evidence()
@@ -88,6 +95,7 @@ def test_compiling_is_judged_by_a_trial(evidence, answers, machine):
     assert find("compile", evidence(answers=failed, machine=bare)).cure == "apt install g++"
 
 
+@pytest.mark.usefixtures("no_spaces")
 def test_a_space_in_a_path_explains_why_compiling_failed(evidence, monkeypatch):
     failed = {"compile": Answer(False, step="compile a toy function", error="InductorError: g++")}
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/my tmp")

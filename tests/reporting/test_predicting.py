@@ -2,10 +2,10 @@
 
 import json
 import os
-import zipfile
 from pathlib import Path
 
 import pytest
+import torch
 
 from swin_mm.engine.errors import UsageError
 from swin_mm.reporting.predicting import last_checkpoint, read_predictions
@@ -41,10 +41,10 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 def test_the_last_checkpoint_is_the_one_that_the_run_noted_if_it_is_whole(tmp_path: Path) -> None:
     for age, name in enumerate(("iter_10.pth", "iter_20.pth")):
-        with zipfile.ZipFile(tmp_path / name, "w") as file:
-            file.writestr("data", "")
+        meta = {"iter": 10 + 10 * age, "time": "20261130_090000"}
+        torch.save({"meta": meta, "message_hub": {}, "state_dict": {}}, tmp_path / name)
         os.utime(tmp_path / name, (1000 - age, 1000 - age))  # as after a careless copy
-    assert last_checkpoint(str(tmp_path)) == str(tmp_path / "iter_10.pth")
+    assert last_checkpoint(str(tmp_path)) == str(tmp_path / "iter_20.pth")
     (tmp_path / "last_checkpoint").write_text("/elsewhere/iter_20.pth")
     assert last_checkpoint(str(tmp_path)) == str(tmp_path / "iter_20.pth")
     (tmp_path / "iter_20.pth").write_text("broken off")

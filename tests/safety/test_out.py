@@ -15,4 +15,5 @@ def test_a_tool_that_is_told_where_to_write_takes_force(tool: Path) -> None:
 
 def test_there_are_such_tools() -> None:
     names = {tool.stem for tool in WRITERS}
-    assert names >= {"convert_checkpoint", "draw", "export", "infer", "make_scenes", "report", "test"}
+    wanted = {"convert_checkpoint", "draw", "export", "infer", "make_scenes", "report", "test"}
+    assert names >= wanted

@@ -5,11 +5,13 @@ import runpy
 import socket
 import subprocess
 import sys
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from mmengine.logging import MMLogger
 
 from swin_mm.engine import run_tool
 
@@ -73,6 +75,8 @@ def call(
 
     def called(tool: str, *words: str, cwd: Path = root) -> Ended:
         monkeypatch.chdir(cwd)
+        # Loggers of earlier runs write to streams that are closed by now.
+        monkeypatch.setattr(MMLogger, "_instance_dict", OrderedDict())
         name = f"tools/{tool}" if cwd == root else str(root / "tools" / tool)
         monkeypatch.setattr(sys, "argv", [name, *words])
         main = runpy.run_path(str(root / "tools" / tool))["main"]
