@@ -42,7 +42,7 @@ def save_checkpoint(state: Mapping[str, Any], path: str | os.PathLike) -> None:
         ) from error
     finally:
         beside.unlink(missing_ok=True)
-    _sync_folder(place.parent)
+    sync_folder(place.parent)
 
 
 def _place_of(path: Path) -> Path:
@@ -133,7 +133,7 @@ def _check_names(state: Mapping[str, Any]) -> None:
             )
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: str | Path) -> None:
     """Make the new name last through a crash, where folders can be synced."""
     if not hasattr(os, "O_DIRECTORY"):
         return

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from mmengine.fileio import LocalBackend, register_backend
 
+from swin_mm.checkpoints.save import sync_folder
+
 PART = ".part"
 WHOLE_FILES = "swin_mm.whole_files"
 _CHUNK = 1 << 24  # bytes, of a file in memory once
@@ -35,7 +37,7 @@ def write_whole(path: str | os.PathLike, content: bytes) -> None:
             os.fsync(file.fileno())
         _compare(beside, whole)
         os.replace(beside, path)
-        _sync_folder(os.path.dirname(path) or ".")
+        sync_folder(os.path.dirname(path) or ".")
     except OSError:
         with suppress(OSError):  # room for the next try
             os.unlink(beside)
@@ -55,17 +57,6 @@ def _compare(path: str, whole: memoryview) -> None:
             start += len(read)
         if file.read(1):
             raise OSError(errno.EIO, "is longer than it was written", path)
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the new name last through a crash, where folders can be synced."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class WholeFiles(LocalBackend):

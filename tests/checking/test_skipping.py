@@ -193,7 +193,8 @@ def test_a_sound_picture_ends_the_row(tmp_path, tiny_scenes):
 def test_what_follows_the_end_of_a_picture_breaks_nothing(tmp_path, tiny_scenes):
     content = next((tiny_scenes / "train2017").iterdir()).read_bytes()
     (tmp_path / "padded.jpg").write_bytes(content + bytes(500))
-    assert step_of()({"img_path": str(tmp_path / "padded.jpg")}) is not None
+    read = step_of()({"img_path": str(tmp_path / "padded.jpg")})
+    assert read["img"].shape == (72, 96, 3)
 
 
 def test_a_copy_in_a_worker_writes_to_the_same_journal_and_removes_none():
