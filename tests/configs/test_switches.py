@@ -91,7 +91,7 @@ def eager(name: str) -> dict[str, float]:
     return {"model.test_cfg.rcnn.score_thr": 0.0} if "score_thr" in settings.get("rcnn", {}) else {}
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", METHODS)
 def test_with_cp_reaches_every_block(name: str) -> None:
     cfg = read(name)
     cfg.merge_from_dict({"model.backbone.with_cp": True})
@@ -101,7 +101,7 @@ def test_with_cp_reaches_every_block(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*CUDA is not available")
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", METHODS)
 def test_mixed_precision_keeps_all_else_of_the_optimizer(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

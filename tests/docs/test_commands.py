@@ -39,7 +39,7 @@ RUN_BY_PAGE = {
 # All others, the first that matches: who runs such a command.
 TRAIN, TOOLS = "tests/tools/test_train.py::", "tests/tools/"
 RUN_BY = {
-    r"torchrun .*tools/train\.py": f"{TRAIN}test_two_processes_of_torchrun_train",
+    r"torchrun .*tools/train\.py": "tests/distributed/test_torchrun.py::test_two_processes",
     r"srun .*tools/train\.py": f"{TRAIN}test_two_tasks_of_slurm_train_a_detector_together",
     r"python tools/train\.py": f"{TRAIN}test_a_run_shows_its_progress",
     r"python tools/test\.py": f"{TOOLS}test_test.py::test_the_config_that_training_wrote_tests",

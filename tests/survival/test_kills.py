@@ -104,16 +104,17 @@ def test_a_run_killed_in_a_save_and_in_a_validation_ends_as_one_that_was_not(
     assert not [name for name in os.listdir(killed.folder / "work") if name.endswith(".part")]
 
 
+@pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_signals_stop_a_run_with_a_checkpoint_from_which_it_goes_on_exactly(
-    new_run: Callable, live: Callable, differing: Callable
+    ranks: int, new_run: Callable, live: Callable, differing: Callable
 ) -> None:
-    calm, asked = (new_run(name, "iteration", ranks=2) for name in ("calm", "asked"))
+    calm, asked = (new_run(name, "iteration", ranks=ranks) for name in ("calm", "asked"))
     chain = [
-        at("before_train_iter", 2, signal="SIGTERM", rank=1),
+        at("before_train_iter", 2, signal="SIGTERM", rank=ranks - 1),
         at("after_val_iter", 4, before=True, signal="SIGINT", rank=0),
     ]
     codes = live([calm.life(), *(asked.life(signal) for signal in chain), asked.life()])
-    assert codes == [[0, 0], [143, 143], [130, 130], [0, 0]], asked.log(3)
+    assert codes == [[code] * ranks for code in (0, 143, 130, 0)], asked.log(3)
     assert "SIGTERM: stopped after iteration 3, saved" in asked.log(1)
     assert "SIGINT: stopped after iteration 4, saved" in asked.log(2)
     assert differing(calm.result(), asked.result()) == []

@@ -81,6 +81,7 @@ def test_one_seed_means_one_course(call: Callable, small: dict, tmp_path: Path) 
     assert one.tolist() != other.tolist()
 
 
+@pytest.mark.nightly  # tests/distributed/test_torchrun.py holds a shorter one
 def test_two_processes_of_torchrun_train_a_segmentor_together(
     start: Callable, small: dict, tmp_path: Path, port: str
 ) -> None:
@@ -96,6 +97,7 @@ def test_two_processes_of_torchrun_train_a_segmentor_together(
     assert len(losses(tmp_path / "iter_2.pth")) == 2
 
 
+@pytest.mark.nightly
 def test_two_tasks_of_slurm_train_a_detector_together(
     root: Path, environment: dict, small: dict, tmp_path: Path, port: str
 ) -> None:

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from swin_mm.checkpoints import read_checkpoint
 
 SEGMENTOR = "configs/upernet_swin_t.py"
@@ -34,6 +36,7 @@ def test_a_run_that_diverges_ends_with_the_story_and_exit_code_one(
     )
 
 
+@pytest.mark.nightly
 def test_two_processes_stop_together_and_name_the_pictures_of_both(
     start: Callable, small: dict, tmp_path: Path, port: str
 ) -> None:
