@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import mmengine.registry
@@ -21,8 +22,10 @@ Options = Mapping[str, Any]
 
 # Read by MMEngine, MMDetection or MMSegmentation beside the arguments of the Runner.
 _TOP_LEVEL = {
+    "activation_checkpointing",
     "compile",
     "custom_imports",
+    "efficient_conv_bn_eval",
     "find_unused_parameters",
     "model_wrapper_cfg",
     "sync_bn",
@@ -31,6 +34,7 @@ _TOP_LEVEL = {
 }
 # Read by what builds the optimizer, before the wrapper's class sees its arguments.
 _OPTIM_WRAPPER = {"constructor", "optimizer", "paramwise_cfg"}
+_SHOWN = 3  # settings that an error lists
 _DATALOADER = {"collate_fn", "dataset", "num_batch_per_epoch", "worker_init_fn"}
 
 
@@ -58,10 +62,12 @@ def merge_options(cfg: Config, options: Options, notes: Notes) -> None:
     """Check options against a config, then set them in it.
 
     Raises:
-        UsageError: if a key leads nowhere, or names what its class does not take.
+        UsageError: if a key leads nowhere, names what its class does not take, or is of a name that
+            has built other settings by now.
     """
     for path in options:
         _check_path(cfg, path, options, notes)
+        _check_effect(cfg, path, notes)
     cfg.merge_from_dict(dict(options))
 
 
@@ -99,6 +105,42 @@ def _check_path(cfg: Config, path: str, options: Options, notes: Notes) -> None:
         _check_type(cfg, path, value)
 
 
+def _check_effect(cfg: Config, path: str, notes: Notes) -> None:
+    """Refuse a name at the top that only built other settings, while the file was read."""
+    name, _, below = path.partition(".")
+    if name not in cfg or name in _read_at_the_top():
+        return
+    if name == "test_pipeline" and not cfg.get("test_dataloader"):
+        return  # predictions read it then
+    value = cfg[name]
+    copies = [
+        place
+        for top in sorted(_read_at_the_top() & set(cfg))
+        for place in _places_of(value, cfg[top], top)
+    ]
+    what = f"--cfg-options {path} changes nothing by itself: no run reads {name}"
+    if copies and not isinstance(value, int | float):  # a number may be the same by chance
+        shown = [f"{place}.{below}" if below else place for place in copies[:_SHOWN]]
+        more = f" and {len(copies) - _SHOWN} more" if len(copies) > _SHOWN else ""
+        root = ", or --data-root, which sets them all" if name == "data_root" else ""
+        raise UsageError(
+            f"{what}, from which the file has built {', '.join(shown)}{more}. Set those{root}"
+        )
+    notes.warn(f"{what}, but for code of your own")
+
+
+def _places_of(value: Any, node: Any, path: str) -> Iterator[str]:
+    """Go through the dotted keys below a branch where a value stands, or a path that it begins."""
+    same = type(node) is type(value) and node == value and value not in ("", [], (), {})
+    texts = isinstance(node, str) and isinstance(value, str) and value
+    if same or (texts and node.startswith(value)):
+        yield path
+    elif isinstance(node, Mapping | list | tuple):
+        children = node.items() if isinstance(node, Mapping) else enumerate(node)
+        for key, child in children:
+            yield from _places_of(value, child, f"{path}.{key}")
+
+
 def _check_new_key(
     cfg: Config, node: Mapping, here: str, key: str, options: Options, notes: Notes
 ) -> None:
@@ -106,7 +148,7 @@ def _check_new_key(
     full = f"{here}.{key}" if here else key
     kind = options.get(f"{here}.type", node.get("type"))
     if not here:
-        accepted: set[str] | None = _arguments_of(Runner) | _TOP_LEVEL
+        accepted: set[str] | None = _read_at_the_top()
         owner = "a config"
     elif here.endswith("_dataloader"):
         accepted, owner = _arguments_of(DataLoader) | _DATALOADER, "a dataloader"
@@ -138,6 +180,12 @@ def _check_type(cfg: Config, path: str, name: str) -> None:
             if child.scope in (scope, cfg.get("default_scope")):
                 known |= set(child.module_dict)
     raise UsageError(f"--cfg-options {path}: nothing is registered as {name!r}{near(bare, known)}")
+
+
+@functools.cache
+def _read_at_the_top() -> frozenset[str]:
+    """Return the names at the top of a config that a run reads."""
+    return frozenset(_arguments_of(Runner) | _TOP_LEVEL)
 
 
 def _arguments_of_type(cfg: Config, kind: Any) -> set[str] | None:

@@ -26,6 +26,12 @@ from swin_mm.engine.options import merge_options
         ("model.backbone", 3, "a group of"),
         ("train_cfg.max_epochs.x", 3, "is 36"),
         ("model.neck.type", "FPNN", "did you mean FPN"),
+        # Names that have built other settings while the file was read.
+        ("data_root", "elsewhere/", r"nothing by itself: .*train_dataloader\.dataset.*--data-root"),
+        ("weights", "mine.pth", r"model\.backbone\.init_cfg\.checkpoint"),
+        ("train_pipeline.2.prob", 0.9, r"train_dataloader\.dataset\.pipeline\.2\.prob"),
+        ("test_pipeline.1.scale", (1, 1), r"val_dataloader\.dataset\.pipeline\.1\.scale\. Set"),
+        ("multi_scale.keep_ratio", False, r"pipeline\.3\.transforms\.0\.0\.keep_ratio"),
     ],
 )
 def test_a_key_that_leads_nowhere_is_refused(
@@ -75,6 +81,23 @@ def test_a_new_key_that_no_class_vouches_for_is_named(
 ) -> None:
     merge_options(detector, {"env_cfg.dist_cfg.timeout": 60}, notes)
     assert "adds env_cfg.dist_cfg.timeout" in capsys.readouterr().out
+
+
+def test_a_name_that_only_code_of_ones_own_may_read_is_set_with_a_warning(
+    detector: Config, notes: Notes, capsys: pytest.CaptureFixture
+) -> None:
+    detector.mine = 2  # as many as the pictures of a batch, by chance
+    merge_options(detector, {"mine": 3}, notes)
+    assert detector.mine == 3
+    assert "no run reads mine" in capsys.readouterr().err
+
+
+def test_predictions_read_the_test_pipeline_where_no_data_is_told(
+    detector: Config, notes: Notes, capsys: pytest.CaptureFixture
+) -> None:
+    detector.test_dataloader = None
+    merge_options(detector, {"test_pipeline.1.scale": (667, 400)}, notes)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("word", ["batch_size", "=4", "a=[(1"])
