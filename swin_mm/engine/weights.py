@@ -47,7 +47,8 @@ def choose_weights(cfg: Config, weights: str | None, notes: Notes, *, unsafe: bo
                 "--weights FILE fills model.backbone, and this config's model has none; "
                 "name the file in the config, or as --cfg-options load_from=FILE"
             )
-        cfg.model.backbone.pop("pretrained", None)  # the older name of the same
+        for owner in (cfg.model, cfg.model.backbone):
+            owner.pop("pretrained", None)  # the older name of the same; a segmentor hands it down
         cfg.model.backbone["init_cfg"] = {"type": "Pretrained", "checkpoint": weights}
         if cfg.get("load_from"):
             notes.say(f"--weights takes the place of load_from={cfg.load_from}")

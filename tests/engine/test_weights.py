@@ -102,6 +102,15 @@ def test_the_older_name_of_pretrained_weights_is_obeyed_too(
     assert list(pretrained_sources(detector)) == []
 
 
+def test_weights_that_a_segmentor_hands_to_its_backbone_give_way_too(
+    segmentor: Config, notes: Notes, tmp_path: Path
+) -> None:
+    segmentor.model.pretrained = "older.pth"
+    (tmp_path / "newer.pth").touch()
+    choose_weights(segmentor, str(tmp_path / "newer.pth"), notes)
+    assert list(pretrained_sources(segmentor)) == [str(tmp_path / "newer.pth")]
+
+
 def test_a_resumed_training_says_that_it_reads_no_other_weights(
     detector: Config, notes: Notes, capsys: pytest.CaptureFixture
 ) -> None:
