@@ -38,8 +38,10 @@ class MaskCache:
         """Return a region's mask, on the device of a tensor; see :meth:`Region.mask`.
 
         Tensors that only pretend (fake ones, of tracers) get a mask of their own, never a kept one.
+        So does TorchScript's tracer, which would write a mask down as it was made in one trace and
+        as a constant in the next, and then refuse the two as different networks.
         """
-        if type(like) is not Tensor:
+        if type(like) is not Tensor or torch.jit.is_tracing():
             return region.mask(window, like.device)
 
         def make() -> tuple[Tensor | None, int]:

@@ -81,7 +81,8 @@ class Region:
 def _inside(runs: tuple[tuple[int, int], ...] | None, side: int, device: torch.device) -> Tensor:
     """True at the positions that lie in one of the runs, (side,)."""
     position = torch.arange(side, device=device)
-    inside = torch.full_like(position, runs is None, dtype=torch.bool)
+    # Not `full_like`, whose boolean TorchScript's tracer has no operator for.
+    inside = (torch.ones_like if runs is None else torch.zeros_like)(position, dtype=torch.bool)
     for start, stop in runs or ():
         inside |= (position >= start) & (position < stop)
     return inside

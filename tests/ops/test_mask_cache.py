@@ -1,5 +1,6 @@
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 import torch
 from random_weights import randomise
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -14,9 +15,9 @@ def corner(side: int) -> Region:
     return regions(WindowPlan.of((2 * side, 2 * side), (side, side), shifted=True))[1][1]
 
 
-def network():
+def network(**more):
     options = {"embed_dims": 8, "depths": (2, 2), "num_heads": (1, 2), "strides": (4, 2)}
-    return randomise(SwinTransformer(**options, out_indices=(0, 1))).eval()
+    return randomise(SwinTransformer(**{**options, "out_indices": (0, 1), **more})).eval()
 
 
 def test_a_mask_is_built_once_for_all_blocks_and_forwards(monkeypatch):
@@ -62,6 +63,18 @@ def test_pretended_tensors_neither_fill_the_cache_nor_take_from_it():
         cache.mask(corner(3), (3, 3), torch.zeros(1))
     assert cache.size == 0
     assert type(cache.mask(corner(3), (3, 3), torch.zeros(1))) is torch.Tensor
+
+
+@pytest.mark.filterwarnings("ignore")  # each number that becomes a constant
+def test_torchscript_finds_the_same_graph_at_every_trace(monkeypatch):
+    monkeypatch.setattr("swin_mm.layers.attention.MASKS", MaskCache())
+    one = {"depths": (2,), "num_heads": (1,), "strides": (4,), "out_indices": (0,)}
+    model = network(mask_padding=True, **one)
+    x = torch.randn(1, 3, 33, 40)
+    with torch.no_grad():
+        traced = torch.jit.trace(model, x)  # traces twice, and compares
+        other = torch.randn(1, 3, 33, 40)
+        torch.testing.assert_close(traced(other), model(other))
 
 
 def test_an_export_leaves_eager_mode_as_it_was():
