@@ -22,6 +22,8 @@ from swin_mm.engine.whole_files import WHOLE_FILES
 
 # What of a scheduler says when the rate changes.
 _MOMENTS = ("begin", "end", "milestones", "total_iters", "T_max", "step_size")
+# What of an optimizer's group a config sets, and a resume takes from the checkpoint.
+_RATES = ("lr", "weight_decay", "momentum", "betas")
 
 
 class QuietRunner(Runner):
@@ -139,13 +141,19 @@ class QuietRunner(Runner):
     def resume(self, filename: str, *args: object, **kwargs: object) -> None:
         """Go on from a checkpoint, with the schedule that it was trained with.
 
-        MMEngine fills this run's schedulers with the checkpoint's numbers, one after the other.
+        MMEngine fills this run's optimizer and schedulers with the checkpoint's numbers, one after
+        the other: other rates in the config would have no effect.
 
         Raises:
             UsageError: if they are not the same kinds of schedulers.
         """
-        planned = _numbers_of(self.param_schedulers)
+        planned, rates = _numbers_of(self.param_schedulers), _rates_of(self.optim_wrapper)
         super().resume(filename, *args, **kwargs)
+        if others := _other_rates(rates, _rates_of(self.optim_wrapper)):
+            self.logger.warning(
+                f"Resume: the optimizer keeps the checkpoint's settings ({', '.join(others)}). For "
+                f"others start a new run from it: --cfg-options load_from={filename}"
+            )
         saved = self._saved_schedulers
         if planned is None or not isinstance(saved, list):
             return
@@ -173,6 +181,27 @@ class QuietRunner(Runner):
             os.makedirs(out_dir, exist_ok=True)
             kwargs["backend_args"] = {"backend": WHOLE_FILES}
         super().save_checkpoint(out_dir, filename, *args, **kwargs)
+
+
+def _rates_of(wrapper: object) -> list[dict]:
+    """Copy what a single optimizer's groups begin with; a schedule changes what is in use."""
+    if not isinstance(wrapper, OptimWrapper):
+        return []
+    return [
+        {name: group.get(f"initial_{name}", group[name]) for name in _RATES if name in group}
+        for group in wrapper.optimizer.param_groups
+    ]
+
+
+def _other_rates(planned: list[dict], kept: list[dict]) -> list[str]:
+    """Say which settings of groups are others than planned, each pair once."""
+    texts = [
+        f"{name} {old[name]} in place of {value}"
+        for new, old in zip(planned, kept, strict=False)
+        for name, value in new.items()
+        if name in old and old[name] != value
+    ]
+    return list(dict.fromkeys(texts))[:3]
 
 
 def _numbers_of(schedulers: object) -> list[dict] | None:

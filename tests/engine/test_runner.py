@@ -133,6 +133,29 @@ def test_a_resumed_run_says_that_the_checkpoints_schedule_goes_on(
     assert any("end 10 in place of 20" in str(text) for text in warned)
 
 
+def test_a_resumed_run_says_that_the_checkpoints_rates_go_on(tmp_path: Path) -> None:
+    runner(tmp_path / "first", param_scheduler=course(end=10)).train()
+    second = runner(tmp_path / "second", param_scheduler=course(end=10))
+    second.optim_wrapper["optimizer"].update(lr=0.5, weight_decay=0.3)
+    second._resume, second._load_from = True, str(tmp_path / "first/iter_2.pth")
+    warned = []
+    second.logger.warning = warned.append
+    second.train()
+    (said,) = [text for text in warned if "Resume" in str(text)]
+    assert "(lr 0.1 in place of 0.5, weight_decay 0.1 in place of 0.3)" in said
+    assert second.optim_wrapper.optimizer.param_groups[0]["initial_lr"] == 0.1
+
+
+def test_a_run_that_resumes_what_it_was_told_is_silent(tmp_path: Path) -> None:
+    runner(tmp_path / "first", param_scheduler=course(end=10)).train()
+    second = runner(tmp_path / "second", param_scheduler=course(end=10))
+    second._resume, second._load_from = True, str(tmp_path / "first/iter_2.pth")
+    warned = []
+    second.logger.warning = warned.append
+    second.train()
+    assert not any("Resume" in str(text) for text in warned)
+
+
 def test_a_resumed_run_refuses_a_schedule_of_other_kinds(tmp_path: Path) -> None:
     runner(tmp_path / "first", param_scheduler=course(end=10)).train()
     steps = {"type": "MultiStepLR", "milestones": [5], "by_epoch": False}
