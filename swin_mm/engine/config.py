@@ -112,6 +112,20 @@ def as_list(value: Any) -> list:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
+def type_of(node: Mapping[str, Any]) -> str:
+    """Return what a dict's `type` is called, without MMEngine's scope.
+
+    A config may give a name, with or without a scope; or the class, as MMEngine's newer configs do,
+    which are dumped with the whole path of the class.
+    """
+    kind = node.get("type")
+    if kind is None or isinstance(kind, str):
+        name = kind or ""
+    else:
+        name = f"{kind.__module__}.{kind.__qualname__}"
+    return name.rpartition(".")[2] if name.startswith("mmengine.") else name
+
+
 def allow_no_workers(cfg: Config) -> None:
     """Let `num_workers=0` be set alone: torch refuses `persistent_workers` beside it."""
     for split in SPLITS:

@@ -12,7 +12,7 @@ import torch
 from mmengine.config import Config
 from torch import distributed
 
-from swin_mm.engine.config import every_dict
+from swin_mm.engine.config import every_dict, type_of
 from swin_mm.engine.errors import UsageError, command
 from swin_mm.engine.notes import Notes
 
@@ -47,8 +47,7 @@ def needs_operators(cfg: Config) -> bool:
     """Say whether a config runs mmcv's compiled operators: all of MMDetection does."""
     if cfg.get("default_scope") == "mmdet":
         return True
-    kinds = (node.get("type") for node in every_dict(cfg.get("model")))
-    return any(isinstance(kind, str) and kind.startswith("mmdet.") for kind in kinds)
+    return any(type_of(node).startswith("mmdet.") for node in every_dict(cfg.get("model")))
 
 
 def choose_device(operators: bool) -> Device:
@@ -101,7 +100,9 @@ def use_device(device: Device, cfg: Config, notes: Notes) -> None:
     notes.say(f"Device: {device.name} ({device.reason})")
     if device.name != "cpu":
         return
-    changed = [node for node in every_dict(cfg.model) if node.get("type") in _SYNC_NORMS]
+    changed = [
+        node for node in every_dict(cfg.model) if type_of(node).rpartition(".")[2] in _SYNC_NORMS
+    ]
     for node in changed:
         node["type"] = "BN"
     if changed or cfg.get("sync_bn"):

@@ -7,7 +7,7 @@ from typing import Any
 
 from mmengine.config import Config
 
-from swin_mm.engine.config import as_list
+from swin_mm.engine.config import as_list, type_of
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.notes import Notes
 
@@ -74,7 +74,7 @@ def _shorten_schedulers(
             continue
         if by_epoch != in_epochs:
             raise UsageError(
-                f"--max-iters cannot scale {prefix} ({scheduler['type']}): it counts "
+                f"--max-iters cannot scale {prefix} ({type_of(scheduler)}): it counts "
                 f"{'epochs' if by_epoch else 'iterations'} where the loop counts the other; "
                 "set param_scheduler in a config of your own"
             )
@@ -91,7 +91,7 @@ def _shorten_schedulers(
 
 
 def _is_warmup(scheduler: dict, by_epoch: bool, in_epochs: bool, whole: int) -> bool:
-    climbs = scheduler["type"].startswith(("Linear", "Constant")) and "end" in scheduler
+    climbs = type_of(scheduler).startswith(("Linear", "Constant")) and "end" in scheduler
     starts = scheduler.get("begin", 0) == 0
     return climbs and starts and not by_epoch and (in_epochs or scheduler["end"] < whole)
 
@@ -105,14 +105,14 @@ def _scaled(value: Any, factor: float) -> Any:
 def _count_in_iterations(cfg: Config, max_iters: int, given: set[str]) -> None:
     """Turn sampler, log and checkpoints of a recipe to a loop of iterations."""
     sampler = cfg.train_dataloader.get("sampler") or {}
-    if sampler.get("type") == "DefaultSampler":
+    if type_of(sampler) == "DefaultSampler":
         # It ends after each epoch, and MMEngine's loop then pauses for two seconds.
         sampler["type"] = "InfiniteSampler"
         sampler.pop("round_up", None)
     interval = max(1, min(50, max_iters // _LOG_LINES))
     hooks = cfg.setdefault("default_hooks", {})
     logger = hooks.setdefault("logger", {"type": "LoggerHook"})
-    if logger["type"] == "LoggerHook":
+    if type_of(logger) == "LoggerHook":
         logger["type"] = "swin_mm.EvenLoggerHook"
     logger["log_metric_by_epoch"] = False
     if "default_hooks.logger.interval" not in given:

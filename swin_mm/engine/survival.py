@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mmengine.config import Config
 
+from swin_mm.engine.config import type_of
 from swin_mm.engine.notes import Notes
 
 _HOOK = "CheckpointHook"
@@ -11,6 +12,7 @@ _LOOPS = {
     "EpochBasedTrainLoop": "swin_mm.ResumableEpochLoop",
     "IterBasedTrainLoop": "swin_mm.ResumableIterLoop",
 }
+_OURS = {name.rpartition(".")[2] for name in _LOOPS.values()}
 
 
 def use_safe_checkpoints(cfg: Config) -> None:
@@ -20,25 +22,20 @@ def use_safe_checkpoints(cfg: Config) -> None:
     if "checkpoint" not in cfg.default_hooks:
         cfg.default_hooks.checkpoint = {"type": _HOOK, "interval": 1}  # MMEngine's default
     hook = cfg.default_hooks.checkpoint
-    if hook is not None and _name(hook.get("type")) == _HOOK:
+    if hook is not None and type_of(hook) == _HOOK:
         hook["type"] = "swin_mm.SafeCheckpointHook"
 
 
 def use_resumable_loop(cfg: Config, notes: Notes) -> None:
     """Put our training loop in the place of MMEngine's own; say that another is left."""
     loop = cfg.train_cfg
-    kind = loop.get("type")
-    if kind is None:
+    kind = type_of(loop)
+    if not kind:
         kind = "EpochBasedTrainLoop" if loop.pop("by_epoch", True) else "IterBasedTrainLoop"
-    ours = _LOOPS.get(_name(kind))
+    ours = _LOOPS.get(kind)
     if ours is not None:
         loop["type"] = ours
-    elif str(kind) not in _LOOPS.values():
+    elif kind.rpartition(".")[2] not in _OURS:
         notes.say(
             f"Training loop: {kind}, none of ours; after a resume it gets other data than it would"
         )
-
-
-def _name(kind: object) -> str:
-    """Return a type's name without MMEngine's scope."""
-    return str(kind).removeprefix("mmengine.")

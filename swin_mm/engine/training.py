@@ -21,6 +21,7 @@ from swin_mm.engine.config import (
     default_work_dir,
     import_host,
     read_config,
+    type_of,
 )
 from swin_mm.engine.datasets import look_at_data, point_data_at, require_data
 from swin_mm.engine.errors import RunError, UsageError
@@ -188,7 +189,7 @@ def _average_weights(cfg: Config) -> None:
     first, random weights of a short run for long.
     """
     hooks = as_list(cfg.get("custom_hooks"))
-    if not any(hook["type"] == "EMAHook" for hook in hooks):
+    if not any(type_of(hook) == "EMAHook" for hook in hooks):
         mean = {"type": "EMAHook", "ema_type": "MomentumAnnealingEMA", "momentum": 0.0002}
         cfg.custom_hooks = [*hooks, mean]
 

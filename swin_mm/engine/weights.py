@@ -10,7 +10,7 @@ from mmengine.dist import barrier
 
 from swin_mm.checkpoints import CheckpointError, read_checkpoint
 from swin_mm.checkpoints.download import is_url
-from swin_mm.engine.config import as_list, every_dict
+from swin_mm.engine.config import as_list, every_dict, type_of
 from swin_mm.engine.errors import UsageError, command_again
 from swin_mm.engine.notes import Notes
 from swin_mm.engine.whole_models import parts_in
@@ -70,7 +70,7 @@ def pretrained_sources(cfg: Config) -> Iterator[str]:
     """Go through the files and URLs that a model's parts are initialised with."""
     for node in every_dict(cfg.model):
         for init in as_list(node.get("init_cfg")):
-            if isinstance(init, dict) and init.get("type") == "Pretrained":
+            if isinstance(init, dict) and _is_pretrained(init):
                 yield init["checkpoint"]
         if isinstance(node.get("pretrained"), str):
             yield node["pretrained"]
@@ -124,9 +124,9 @@ def _is_file_or_url(source: str) -> bool:
 def _trust_weights_of_ours(cfg: Config) -> None:
     """Say `unsafe` where our backbones read their weights; others read through MMEngine."""
     for node in every_dict(cfg.model):
-        if str(node.get("type")).startswith("swin_mm."):
+        if type_of(node).startswith("swin_mm."):
             for init in as_list(node.get("init_cfg")):
-                if init.get("type") == "Pretrained":
+                if _is_pretrained(init):
                     init["unsafe"] = True
 
 
@@ -134,11 +134,15 @@ def _drop_pretrained(cfg: Config) -> None:
     for node in every_dict(cfg.model):
         node.pop("pretrained", None)
         inits = as_list(node.get("init_cfg"))
-        kept = [init for init in inits if init.get("type") != "Pretrained"]
+        kept = [init for init in inits if not _is_pretrained(init)]
         if len(kept) < len(inits):
             del node["init_cfg"]
             if kept:
                 node["init_cfg"] = kept
+
+
+def _is_pretrained(init: dict) -> bool:
+    return type_of(init) in ("Pretrained", "PretrainedInit")
 
 
 def _require_file(source: str) -> None:

@@ -144,7 +144,8 @@ def build_network(
 
 def _of_config(model: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     backbone = dict(model.get("backbone") or {})
-    kind = str(backbone.get("type", "none")).rpartition(".")[2]
+    kind = backbone.get("type", "none")
+    kind = kind.rpartition(".")[2] if isinstance(kind, str) else kind.__name__
     if kind not in KINDS:
         raise DrawingError(
             f"these are figures of a Swin; this config's backbone is {kind}, and must be one of "

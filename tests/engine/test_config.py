@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 from mmengine.config import Config
+from mmengine.hooks import EMAHook
 
-from swin_mm.engine.config import allow_no_workers, import_host, read_config
+from swin_mm import SwinTransformer
+from swin_mm.engine.config import allow_no_workers, import_host, read_config, type_of
 from swin_mm.engine.errors import UsageError
 
 
@@ -54,3 +56,20 @@ def test_no_workers_may_be_set_alone(detector: Config) -> None:
     allow_no_workers(detector)
     assert not detector.train_dataloader.persistent_workers
     assert detector.val_dataloader.persistent_workers
+
+
+@pytest.mark.parametrize(
+    ("kind", "called"),
+    [
+        ("EMAHook", "EMAHook"),
+        ("mmengine.EMAHook", "EMAHook"),
+        ("mmengine.hooks.ema_hook.EMAHook", "EMAHook"),
+        (EMAHook, "EMAHook"),
+        ("swin_mm.SwinTransformer", "swin_mm.SwinTransformer"),
+        (SwinTransformer, "swin_mm.backbones.swin.SwinTransformer"),
+        ("mine.EMAHook", "mine.EMAHook"),
+        (None, ""),
+    ],
+)
+def test_a_type_is_called_the_same_by_name_and_by_class(kind: object, called: str) -> None:
+    assert type_of({"type": kind}) == called

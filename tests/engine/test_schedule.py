@@ -3,7 +3,8 @@
 import pytest
 import torch
 from mmengine.config import Config
-from mmengine.optim import OptimWrapper
+from mmengine.hooks import LoggerHook
+from mmengine.optim import LinearLR, OptimWrapper
 from mmengine.registry import PARAM_SCHEDULERS
 
 from swin_mm.engine.errors import UsageError
@@ -49,6 +50,14 @@ def test_the_linear_fall_ends_with_the_run(segmentor: Config, notes: Notes) -> N
 def test_a_warm_up_is_never_prolonged(detector: Config, notes: Notes) -> None:
     shorten(detector, 100_000, (), notes)
     assert detector.param_scheduler[0]["end"] == 500
+
+
+def test_schedulers_and_hooks_may_be_named_by_their_classes(detector: Config, notes: Notes) -> None:
+    detector.param_scheduler[0]["type"] = LinearLR
+    detector.default_hooks.logger["type"] = LoggerHook
+    shorten(detector, 120, (), notes)
+    assert rates(detector, 12)[0] == pytest.approx(0.001)
+    assert detector.default_hooks.logger["type"] == "swin_mm.EvenLoggerHook"
 
 
 def test_a_run_too_short_for_a_warm_up_has_none(detector: Config, notes: Notes) -> None:

@@ -2,6 +2,8 @@
 
 import pytest
 from mmengine.config import Config
+from mmengine.hooks import CheckpointHook
+from mmengine.runner import EpochBasedTrainLoop
 
 from swin_mm.engine.notes import Notes
 from swin_mm.engine.survival import use_resumable_loop, use_safe_checkpoints
@@ -21,6 +23,7 @@ def test_the_hook_keeps_its_settings(detector: Config) -> None:
         ({}, {"type": OURS, "interval": 1}),
         ({"checkpoint": None}, None),
         ({"checkpoint": {"type": "mmengine.CheckpointHook"}}, {"type": OURS}),
+        ({"checkpoint": {"type": CheckpointHook}}, {"type": OURS}),
         ({"checkpoint": {"type": "mine.Hook"}}, {"type": "mine.Hook"}),
     ],
 )
@@ -35,6 +38,7 @@ def test_another_hook_and_none_at_all_stay(before: dict, after: dict | None) -> 
     [
         ({"type": "EpochBasedTrainLoop"}, "swin_mm.ResumableEpochLoop"),
         ({"type": "mmengine.IterBasedTrainLoop"}, "swin_mm.ResumableIterLoop"),
+        ({"type": EpochBasedTrainLoop}, "swin_mm.ResumableEpochLoop"),
         ({"by_epoch": True}, "swin_mm.ResumableEpochLoop"),
         ({"by_epoch": False}, "swin_mm.ResumableIterLoop"),
         ({}, "swin_mm.ResumableEpochLoop"),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from mmengine.config import Config
+from mmengine.model.weight_init import PretrainedInit
 
 from swin_mm import SwinTransformer
 from swin_mm.checkpoints import to_layout
@@ -28,6 +29,15 @@ def test_none_leaves_no_part_of_the_model_pretrained_and_warns(
     assert detector.load_from is None
     assert detector.model.neck.init_cfg == [{"type": "Xavier", "layer": "Conv2d"}]
     assert "WARNING: training from scratch" in capsys.readouterr().err
+
+
+def test_weights_that_the_class_of_their_initialisation_names_are_dropped_too(
+    detector: Config, notes: Notes
+) -> None:
+    detector.model.backbone.init_cfg.type = PretrainedInit
+    assert len(list(pretrained_sources(detector))) == 1
+    choose_weights(detector, "none", notes)
+    assert "init_cfg" not in detector.model.backbone
 
 
 def test_the_configs_weights_are_taken_without_a_word(
