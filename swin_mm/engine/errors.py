@@ -18,7 +18,9 @@ class RunError(Exception):
 
 
 def run_tool(main: Callable[[], None]) -> int:
-    """Run a command, and turn a `UsageError`, or the system's refusal, into one message on stderr.
+    """Run a command, and turn a `UsageError`, or a refusal, into one message on stderr.
+
+    Refusals are the system's, and those of what a config asks for and nobody has.
 
     Under a launcher the first process of each machine tells it whole, the
     others in one line.
@@ -40,6 +42,14 @@ def run_tool(main: Callable[[], None]) -> int:
         return 2 if isinstance(error, UsageError) else 1
     except OSError as error:  # a folder that cannot be written, a full disk
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except (KeyError, TypeError, ImportError) as error:
+        from swin_mm.engine.refusals import refusal_of  # here: other commands need no MMEngine
+
+        refusal = refusal_of(error)
+        if refusal is None:
+            raise
+        print(f"error: {refusal}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("stopped by the user", file=sys.stderr)
