@@ -45,6 +45,11 @@ import swin_mm, mmdet.models
 from mmdet.registry import MODELS
 print(MODELS.get("SwinTransformer").__module__)
 """
+MERGER = """
+from mmengine.registry import MODELS
+MODELS.get("swin_mm.SwinTransformer")
+print("swin_mm.engine" in sys.modules, MODELS.get("swin_mm.InstanceTTAModel").__module__)
+"""
 HOSTS = [name for name in ("mmdet", "mmseg", "mmengine") if importlib.util.find_spec(name)]
 
 
@@ -56,6 +61,7 @@ def printed(tmp_path_factory):
         for host in HOSTS
         for order, first in ORDERS.items()
     }
+    codes["merger"] = f"import sys{MERGER}"
     if "mmdet" in HOSTS:
         codes["namesake"] = NAMESAKE
     done = subprocess.run(
@@ -81,6 +87,10 @@ def test_the_scope_finds_the_backbone_whatever_was_imported_before(host, order, 
 def test_mmdetections_own_swin_keeps_its_name(printed):
     pytest.importorskip("mmdet")
     assert printed["namesake"] == "mmdet.models.backbones.swin"
+
+
+def test_the_scope_finds_what_tests_merge_with_and_loads_it_no_sooner(printed):
+    assert printed["merger"] == "False swin_mm.engine.tta"
 
 
 def test_a_misspelt_name_gets_the_near_ones():
