@@ -5,17 +5,18 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from mmengine.logging import MMLogger
 from mmengine.optim import OptimWrapper, OptimWrapperDict
+from mmengine.registry import OPTIMIZERS
 from mmengine.runner import Runner
 from torch.optim import Optimizer
 
 from swin_mm.checkpoints import CheckpointError
 from swin_mm.checkpoints.errors import OtherNetworkError
-from swin_mm.engine.errors import UsageError
+from swin_mm.engine.errors import UsageError, near
 from swin_mm.engine.notes import Notes
 from swin_mm.engine.onlookers import Patience
 from swin_mm.engine.whole_files import WHOLE_FILES
@@ -75,9 +76,18 @@ class QuietRunner(Runner):
             handler.setLevel(level)
 
     def build_optim_wrapper(self, optim_wrapper: Optimizer | OptimWrapper | dict) -> OptimWrapper:
-        """Build the optimizer; its three lines on each parameter go to the log file."""
+        """Build the optimizer; its three lines on each parameter go to the log file.
+
+        Raises:
+            UsageError: if the config asks for what there is not, or for what cannot be.
+        """
         with self._silence():
-            built = super().build_optim_wrapper(optim_wrapper)
+            try:
+                built = super().build_optim_wrapper(optim_wrapper)
+            except (ValueError, TypeError) as error:  # None, uncallable, for an unknown optimizer
+                raise UsageError(
+                    f"optim_wrapper cannot be built: {_cause(error, optim_wrapper)}"
+                ) from error
         for one in built.values() if isinstance(built, OptimWrapperDict) else [built]:
             groups = one.optimizer.param_groups
             spared = sum(len(group["params"]) for group in groups if not group["weight_decay"])
@@ -181,6 +191,15 @@ class QuietRunner(Runner):
             os.makedirs(out_dir, exist_ok=True)
             kwargs["backend_args"] = {"backend": WHOLE_FILES}
         super().save_checkpoint(out_dir, filename, *args, **kwargs)
+
+
+def _cause(error: Exception, optim_wrapper: object) -> str:
+    """Say why an optimizer cannot be built; MMEngine does not say that its name is unknown."""
+    settings = optim_wrapper.get("optimizer") if isinstance(optim_wrapper, Mapping) else None
+    kind = settings.get("type") if isinstance(settings, Mapping) else None
+    if not isinstance(kind, str) or kind in OPTIMIZERS:
+        return str(error)
+    return f"there is no optimizer {kind!r}{near(kind, OPTIMIZERS.module_dict)}"
 
 
 def _rates_of(wrapper: object) -> list[dict]:

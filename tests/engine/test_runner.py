@@ -99,6 +99,29 @@ def test_the_preamble_goes_to_the_log_and_not_to_the_screen(
     assert "SGD: 2 tensors, 1 of them without decay" in printed
 
 
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"optimizer": {"type": "AdamWW", "lr": 0.1}}, "no optimizer 'AdamWW'; did you mean AdamW"),
+        ({"optimizer": {"type": "SGD", "lr": -1.0}}, "Invalid learning rate: -1"),
+        ({"optimizer": {"type": "SGD", "lr": 0.1, "beta": 1}}, "'beta'"),
+        (
+            {
+                "optimizer": {"type": "SGD", "lr": 0.1},
+                "constructor": "swin_mm.LayerDecayOptimWrapperConstructor",
+                "paramwise_cfg": {"layer_decay_rat": 0.8},
+            },
+            "did you mean layer_decay_rate",
+        ),
+    ],
+)
+def test_an_optimizer_that_cannot_be_is_a_usage_error(
+    settings: dict, says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=f"optim_wrapper cannot be built: .*{says}"):
+        runner(tmp_path).build_optim_wrapper(settings)
+
+
 def test_weights_that_must_fit_and_do_not_are_an_error(tmp_path: Path) -> None:
     wide = tmp_path / "iter_1.pth"
     torch.save({"state_dict": Toy(width=3).state_dict()}, wide)
