@@ -112,17 +112,20 @@ def _count_in_iterations(cfg: Config, max_iters: int, given: set[str]) -> None:
     interval = max(1, min(50, max_iters // _LOG_LINES))
     hooks = cfg.setdefault("default_hooks", {})
     logger = hooks.setdefault("logger", {"type": "LoggerHook"})
-    if type_of(logger) == "LoggerHook":
-        logger["type"] = "swin_mm.EvenLoggerHook"
-    logger["log_metric_by_epoch"] = False
-    if "default_hooks.logger.interval" not in given:
+    if logger is not None:  # nothing in the place of a hook leaves it out
+        if type_of(logger) == "LoggerHook":
+            logger["type"] = "swin_mm.EvenLoggerHook"
+        logger["log_metric_by_epoch"] = False
+        if "default_hooks.logger.interval" in given:
+            interval = logger["interval"]
         logger["interval"] = interval
     checkpoint = hooks.setdefault("checkpoint", {"type": "CheckpointHook"})
-    checkpoint["by_epoch"] = False
-    if "default_hooks.checkpoint.interval" not in given:
-        checkpoint["interval"] = min(max_iters, 1000)
+    if checkpoint is not None:
+        checkpoint["by_epoch"] = False
+        if "default_hooks.checkpoint.interval" not in given:
+            checkpoint["interval"] = min(max_iters, 1000)
     cfg.log_processor = {
         **(cfg.get("log_processor") or {"type": "LogProcessor"}),
         "by_epoch": False,
-        "window_size": logger["interval"],
+        "window_size": interval,
     }

@@ -17,7 +17,7 @@ _OURS = {name.rpartition(".")[2] for name in _LOOPS.values()}
 
 def use_safe_checkpoints(cfg: Config) -> None:
     """Put our checkpoint hook, with the same settings, in the place of MMEngine's own."""
-    if "default_hooks" not in cfg:
+    if cfg.get("default_hooks") is None:
         cfg.default_hooks = {}
     if "checkpoint" not in cfg.default_hooks:
         cfg.default_hooks.checkpoint = {"type": _HOOK, "interval": 1}  # MMEngine's default

@@ -60,6 +60,13 @@ def test_schedulers_and_hooks_may_be_named_by_their_classes(detector: Config, no
     assert detector.default_hooks.logger["type"] == "swin_mm.EvenLoggerHook"
 
 
+def test_a_hook_that_is_left_out_stays_out(detector: Config, notes: Notes) -> None:
+    detector.default_hooks.logger = detector.default_hooks.checkpoint = None
+    shorten(detector, 120, (), notes)
+    assert detector.default_hooks.logger is None is detector.default_hooks.checkpoint
+    assert detector.log_processor.window_size == 6
+
+
 def test_a_run_too_short_for_a_warm_up_has_none(detector: Config, notes: Notes) -> None:
     shorten(detector, 8, (), notes)
     assert [one["type"] for one in detector.param_scheduler] == ["MultiStepLR"]

@@ -20,6 +20,7 @@ def test_the_hook_keeps_its_settings(detector: Config) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
+        (None, {"type": OURS, "interval": 1}),
         ({}, {"type": OURS, "interval": 1}),
         ({"checkpoint": None}, None),
         ({"checkpoint": {"type": "mmengine.CheckpointHook"}}, {"type": OURS}),
@@ -27,7 +28,7 @@ def test_the_hook_keeps_its_settings(detector: Config) -> None:
         ({"checkpoint": {"type": "mine.Hook"}}, {"type": "mine.Hook"}),
     ],
 )
-def test_another_hook_and_none_at_all_stay(before: dict, after: dict | None) -> None:
+def test_another_hook_and_none_at_all_stay(before: dict | None, after: dict | None) -> None:
     cfg = Config({"default_hooks": before})
     use_safe_checkpoints(cfg)
     assert cfg.default_hooks.checkpoint == after
