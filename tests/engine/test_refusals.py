@@ -1,5 +1,7 @@
 """What a config asks for in vain is told in a sentence; errors of code keep their traceback."""
 
+import re
+
 import pytest
 from mmengine.registry import HOOKS, MODELS, Registry
 
@@ -27,8 +29,9 @@ def error_of(registry: Registry, cfg: dict) -> Exception:
 
 def test_a_misspelt_type_gets_the_near_ones() -> None:
     said = refusal_of(error_of(HOOKS, {"type": "mmengine.EMAHok"}))
-    assert said.startswith("the config asks for a hook 'mmengine.EMAHok', which mmengine does")
-    assert said.endswith("did you mean EMAHook?")
+    # Which registry is asked depends on the scope that the process has by now.
+    assert re.fullmatch(r"the config asks for a hook 'mmengine\.EMAHok', which \w+ does .*", said)
+    assert "did you mean EMAHook" in said
     assert "a model 'Nothing', which" in refusal_of(error_of(MODELS, {"type": "Nothing"}))
 
 
