@@ -49,13 +49,13 @@ class PatchEmbed(nn.Module):
         if torch.compiler.is_compiling() or bottom or right:  # one traced graph serves both
             x = F.pad(x, (0, right, 0, bottom))
         widened = False
-        if x.device.type == "cpu" and is_plain_call(x):
+        if x.device.type == "cpu" and not torch.compiler.is_compiling():
             # Of a single column of patches oneDNN (torch 2.13) makes garbage in bfloat16.
             half = x.dtype == torch.bfloat16 or torch.is_autocast_enabled("cpu")
             widened = half and x.shape[-1] == pw
             x = F.pad(x, (0, pw)) if widened else x
-            # So it comes out as the tokens are wanted, and faster by half.
-            x = x.contiguous(memory_format=torch.channels_last)
+            if is_plain_call(x):  # so it comes out as the tokens are wanted, and faster by half
+                x = x.contiguous(memory_format=torch.channels_last)
         x = self.projection(x).permute(0, 2, 3, 1)
         x = x[:, :, :1].contiguous() if widened else x
         return x if self.norm is None else self.norm(x)

@@ -78,3 +78,24 @@ def test_a_single_column_of_patches_is_right_in_bfloat16(size, autocast):
     found.float().sum().backward()
     wanted = embed.projection.weight.double().sum(0).repeat(1, size[0] // 4 + 1, size[1] // 4 + 1)
     assert (x.grad - wanted[:, : size[0], : size[1]]).abs().max() < 5e-2
+
+
+def with_device_of_its_own(embed, x):
+    with torch.device("cpu"):
+        return embed(x)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda embed, x: embed(nn.Parameter(x)),
+        lambda embed, x: torch.func.vmap(lambda one: embed(one[None])[0])(x),
+        with_device_of_its_own,
+    ],
+    ids=["parameter", "vmap", "device"],
+)
+def test_a_single_column_of_patches_is_right_whoever_asks(call):
+    embed = PatchEmbed(3, 96, patch_size=(4, 4), norm=None).bfloat16()
+    x = torch.randn(2, 3, 36, 4).bfloat16()
+    exact = copy.deepcopy(embed).double()(x.double())
+    assert (call(embed, x).double() - exact).abs().max() < 2e-2 * exact.abs().max()
