@@ -7,15 +7,25 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 
+def is_transformed(x: Tensor) -> bool:
+    """Say whether torch.func or forward differentiation is at work, where torch's compiler is not.
+
+    Tensors then stand for others: they are mapped over, or carry derivatives that they do not show.
+    """
+    return not torch.compiler.is_compiling() and (
+        torch._C._functorch.peek_interpreter_stack() is not None
+        or torch._C._functorch.is_legacy_batchedtensor(x)  # as autograd makes them
+        or forward_ad._current_level >= 0
+    )
+
+
 def is_plain_call(x: Tensor) -> bool:
     """Say whether a call is one of numbers: nothing traces, maps over, or pretends to be x."""
     return not (
         torch.compiler.is_compiling()
         or torch.jit.is_tracing()
         or type(x) is not Tensor
-        or torch._C._functorch.peek_interpreter_stack() is not None
-        or torch._C._functorch.is_legacy_batchedtensor(x)  # as autograd makes them
-        or forward_ad._current_level >= 0
+        or is_transformed(x)
         or torch.overrides._get_current_function_mode_stack()
         or torch._C._len_torch_dispatch_stack()
     )

@@ -6,7 +6,6 @@ from chunked_networks import KINDS, assert_alike, build
 from random_weights import worst_difference
 
 from swin_mm import SwinTransformer
-from swin_mm.ops.attention import prefer_attention
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 
@@ -50,10 +49,17 @@ def test_derivatives_forwards_are_those_of_differences():
     model = build(SwinTransformer).double()
     x, towards = torch.randn(2, 1, 3, 40, 50).double()
     step = 1e-6
-    with prefer_attention("reference"):  # the fused kernel has none
-        found = torch.func.jvp(lambda x: model(x)[1], (x,), (towards,))[1]
+    found = torch.func.jvp(lambda x: model(x)[1], (x,), (towards,))[1]
     wanted = (model(x + step * towards)[1] - model(x - step * towards)[1]) / (2 * step)
     assert worst_difference(found, wanted) < 1e-6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_torch_func_gives_the_pictures_gradient_though_weights_learn(kind):
+    model, x = build(kind).double(), torch.randn(1, 3, 20, 20).double().requires_grad_()
+    (wanted,) = torch.autograd.grad(model(x)[1].sin().sum(), x)
+    found = torch.func.grad(lambda x: model(x)[1].sin().sum())(x.detach())
+    assert worst_difference(found, wanted) < 1e-9
 
 
 def test_tied_weights_have_one_gradient_each(whole):
@@ -86,8 +92,7 @@ def test_gradients_of_many_outputs_come_at_once():
 
 def test_a_network_maps_over_batches():
     model, x = build(SwinTransformer).eval().requires_grad_(False), torch.randn(2, 1, 3, 40, 50)
-    with prefer_attention("reference"):
-        found = torch.func.vmap(lambda x: model(x)[1])(x)
+    found = torch.func.vmap(lambda x: model(x)[1])(x)
     assert worst_difference(found[1], model(x[1])[1]) < 1e-5
 
 

@@ -16,6 +16,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from swin_mm.ops.calls import is_transformed
+
 Name = Literal["sdpa", "reference", "triton"]
 Masks = Literal["none", "shared", "one a window"]
 
@@ -37,6 +39,7 @@ class AttentionCase:
         tokens_learn: whether queries, keys or values are.
         dropout: whether attention weights are dropped.
         compiled: whether torch's compiler is tracing.
+        transformed: whether torch.func or forward differentiation is at work.
     """
 
     device: str
@@ -49,6 +52,7 @@ class AttentionCase:
     tokens_learn: bool = False
     dropout: bool = False
     compiled: bool = False
+    transformed: bool = False
 
     @classmethod
     def of(
@@ -74,6 +78,7 @@ class AttentionCase:
             tokens_learn=learning and any(t is not None and t.requires_grad for t in (q, k, v)),
             dropout=dropout > 0,
             compiled=torch.compiler.is_compiling(),
+            transformed=is_transformed(q),
         )
 
 
@@ -122,6 +127,8 @@ def _for_sdpa(case: AttentionCase) -> str | None:
     """
     if case.device == "meta":
         return "the meta device has no kernels, only shapes to count"
+    if case.transformed:
+        return "torch's fused kernels have no derivatives forwards, nor those that torch.func hides"
     if case.bias_learns and case.device != "cuda":
         return f"torch's fused kernel on {case.device} has no gradient for a bias"
     if case.bias_learns and case.compiled:
@@ -157,6 +164,8 @@ def _for_triton(case: AttentionCase) -> str | None:
         return "triton is not installed; torch's builds for CUDA bring it, else pip install triton"
     if case.compiled:
         return "is not for torch's compiler"
+    if case.transformed:
+        return "is not for torch.func, nor for derivatives forwards"
     if case.mask == "one a window":
         return "takes one mask for all windows, not one for each"
     if case.dropout:

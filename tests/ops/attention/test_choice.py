@@ -46,6 +46,7 @@ def test_what_takes_anything_comes_last():
         ({"device": "mps"}, "no gradient for a bias"),
         ({"device": "meta"}, "no kernels"),
         ({"compiled": True}, "for every window"),
+        ({"transformed": True}, "torch.func hides"),
         ({"tokens_learn": False}, "torch#148476"),
         ({"dtype": torch.float64}, "not float64"),
         ({"channels": 4}, "a multiple of 8 channels in float16, got 4"),
@@ -88,6 +89,7 @@ def test_choosing_reads_all_arguments(monkeypatch):
     [
         ({"device": "cpu"}, "not on cpu"),
         ({"compiled": True}, "not for torch's compiler"),
+        ({"transformed": True}, "not for torch.func"),
         ({"mask": "one a window"}, "one mask for all windows"),
         ({"dropout": True}, "no dropout"),
         ({"dtype": torch.float64}, "not float64"),
