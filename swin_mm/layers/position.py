@@ -83,7 +83,8 @@ class PositionBias(nn.Module):
         brings neither back.
         """
         super()._apply(fn, recurse)
-        self._compute_buffers()
+        with torch.inference_mode(False):  # buffers made there could not serve training later
+            self._compute_buffers()
         return self
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from swin_mm.ops.cache import BoundedCache
+from swin_mm.ops.calls import is_transformed
 from swin_mm.ops.masks import Region
 
 LIMIT = 16 * 2**20
@@ -37,11 +38,12 @@ class MaskCache:
     def mask(self, region: Region, window: tuple[int, int], like: Tensor) -> Tensor | None:
         """Return a region's mask, on the device of a tensor; see :meth:`Region.mask`.
 
-        Tensors that only pretend (fake ones, of tracers) get a mask of their own, never a kept one.
-        So does TorchScript's tracer, which would write a mask down as it was made in one trace and
-        as a constant in the next, and then refuse the two as different networks.
+        Tensors that only pretend (fake ones, of tracers) get a mask of their own, never a kept one;
+        and so does torch.func, in which tensors are made for one of its calls alone, and
+        TorchScript's tracer, which would write a mask down as it was made in one trace and as a
+        constant in the next, and then refuse the two as different networks.
         """
-        if type(like) is not Tensor or torch.jit.is_tracing():
+        if type(like) is not Tensor or is_transformed(like) or torch.jit.is_tracing():
             return region.mask(window, like.device)
 
         def make() -> tuple[Tensor | None, int]:

@@ -129,6 +129,15 @@ def test_what_the_window_says_outlives_half_precision_and_meta(kind):
         assert torch.equal(other.bias(), exact)
 
 
+@pytest.mark.parametrize("kind", [RelativePositionBias, ContinuousPositionBias])
+def test_a_module_moved_in_inference_mode_learns_afterwards(kind):
+    module = kind((2, 3), num_heads=2)
+    with torch.inference_mode():
+        module.to("cpu")
+    module.bias().sum().backward()
+    assert all(parameter.grad is not None for parameter in module.parameters())
+
+
 def test_double_precision_is_exact():
     module = continuous().double()
     assert torch.equal(module.relative_coords_table, log_spaced_offsets((2, 3), (2, 3)))

@@ -77,6 +77,17 @@ def test_torchscript_finds_the_same_graph_at_every_trace(monkeypatch):
         torch.testing.assert_close(traced(other), model(other))
 
 
+def test_torch_func_leaves_nothing_of_its_own():
+    cache = MaskCache()
+
+    def through(x):
+        assert cache.mask(corner(3), (3, 3), x).shape == (9, 9)
+        return x.sum()
+
+    torch.func.grad(through)(torch.zeros(1))
+    assert cache.size == 0
+
+
 def test_an_export_leaves_eager_mode_as_it_was():
     model, x = network(), torch.randn(1, 3, 64, 64)
     expected = model(x)[1]
