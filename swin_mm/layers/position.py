@@ -43,7 +43,7 @@ class PositionBias(nn.Module):
         self.window_size = window_size
         index = relative_position_index(window_size)
         self.register_buffer("relative_position_index", index, persistent=save_index)
-        self.register_load_state_dict_post_hook(_leave_meta)
+        self.register_load_state_dict_post_hook(_follow_assigned)
 
     def bias(self) -> Tensor:
         """Return the bias of every pair, (nH, N, N)."""
@@ -75,6 +75,10 @@ class PositionBias(nn.Module):
         """Compute what follows from the window alone, on the device of what is there."""
         device = self.relative_position_index.device
         self.relative_position_index = relative_position_index(self.window_size, device=device)
+
+    def _buffers_suit(self, weight: Tensor) -> bool:
+        """Say whether buffers are where a weight is, and as exact."""
+        return self.relative_position_index.device == weight.device
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> PositionBias:
         """Move or convert, but keep the buffers exact.
@@ -178,6 +182,10 @@ class ContinuousPositionBias(PositionBias):
             table = 16 * F.linear(hidden.relu(), last.weight.to(coords.dtype)).sigmoid()
         return relative_position_bias(table, self.relative_position_index)
 
+    def _buffers_suit(self, weight: Tensor) -> bool:
+        dtype = torch.promote_types(weight.dtype, torch.float32)
+        return super()._buffers_suit(weight) and self.relative_coords_table.dtype == dtype
+
     def _compute_buffers(self) -> None:
         super()._compute_buffers()
         weight = self.cpb_mlp[0].weight
@@ -196,8 +204,10 @@ def _keep_own_index(
     state_dict[prefix + "relative_position_index"] = module.relative_position_index
 
 
-def _leave_meta(module: PositionBias, _: object) -> None:
-    """Compute the buffers of a module built on the meta device, once it was assigned weights."""
-    if module.relative_position_index.is_meta and not next(module.parameters()).is_meta:
-        module.relative_position_index = torch.empty(0, device=next(module.parameters()).device)
-        module._compute_buffers()
+def _follow_assigned(module: PositionBias, _: object) -> None:
+    """Compute the buffers anew where weights were assigned of another device or dtype."""
+    weight = next(module.parameters())
+    if not weight.is_meta and not module._buffers_suit(weight):
+        with torch.inference_mode(False):
+            module.relative_position_index = torch.empty(0, device=weight.device)
+            module._compute_buffers()

@@ -138,6 +138,19 @@ def test_a_module_moved_in_inference_mode_learns_afterwards(kind):
     assert all(parameter.grad is not None for parameter in module.parameters())
 
 
+@pytest.mark.parametrize("kind", [RelativePositionBias, ContinuousPositionBias])
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_buffers_follow_weights_that_were_assigned(kind, device):
+    module = randomise(kind((2, 3), num_heads=2)).double()
+    with torch.device(device):
+        other = kind((2, 3), num_heads=2)
+    with torch.inference_mode():
+        other.load_state_dict(module.state_dict(), assign=True)
+    assert other.bias().dtype == torch.float64
+    assert torch.equal(other.bias(), module.bias())
+    other.bias().sum().backward()
+
+
 def test_double_precision_is_exact():
     module = continuous().double()
     assert torch.equal(module.relative_coords_table, log_spaced_offsets((2, 3), (2, 3)))

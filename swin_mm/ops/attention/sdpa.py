@@ -85,7 +85,7 @@ def _joined(bias: Tensor | None, mask: Tensor | None, q: Tensor) -> Tensor | Non
     bias = bias if mask is None else bias.masked_fill(~mask, float("-inf"))
     if q.device.type != "cpu":
         bias = aligned(bias.to(q.dtype))
-    elif bias.dtype != torch.float32:
+    elif bias.dtype != torch.float32 or q.dtype == torch.float64:  # where it would be misread
         bias = bias.to(q.dtype)
     # Traced, a bias of 1 beside n windows would set n = 1 apart from all others.
     return bias.expand(q.shape[0], -1, -1, -1) if torch.compiler.is_compiling() else bias

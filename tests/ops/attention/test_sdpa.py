@@ -99,3 +99,15 @@ def test_off_the_cpu_the_kernel_is_given_an_aligned_bias_of_the_queries_dtype(mo
     assert given[0].shape == (1, 2, 9, 9)
     assert given[0].dtype == torch.float16
     assert given[0].stride()[1:] == (9 * 16, 16, 1)
+
+
+@pytest.mark.parametrize("of_bias", [torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_a_bias_may_be_of_another_dtype(dtype, of_bias):
+    q, k, v, bias = (t.detach().double() for t in arguments(tokens=16))
+    bias = bias.half().double()
+    expected = window_attention(q, k, v, bias=bias, backend="reference")
+    q, k, v = (t.to(dtype) for t in (q, k, v))
+    got = window_attention(q, k, v, bias=bias.to(of_bias), backend="sdpa")
+    bound = 8 * torch.finfo(dtype).eps
+    torch.testing.assert_close(got.double(), expected, rtol=bound, atol=bound)
