@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from swin_mm.layers.plain import are_linear
 from swin_mm.layers.position import ContinuousPositionBias
 from swin_mm.ops.attention import attend_in_parts, scaled_cosines
 from swin_mm.ops.attention.cosine import cosine_scale
@@ -92,9 +93,16 @@ class CosineWindowAttention(ContinuousPositionBias):
 
     def attend(self, x: Tensor, bias: Tensor, masks: Sequence[tuple[int, Tensor | None]]) -> Tensor:
         """Attend within windows of several masks; see :func:`attend_in_parts`."""
-        qkv = F.linear(x, self.qkv.weight, self.qkv_bias())
-        q, k, v = qkv.unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
+        q, k, v = self._project(x).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
         q, k = scaled_cosines(q, k, self.logit_scale)
         dropout = self.attn_drop.p if self.attn_drop.training else 0.0
         x = attend_in_parts(q, k, v, bias=bias, masks=masks, scale=self.scale, dropout=dropout)
         return self.proj_drop(self.proj(x.transpose(1, 2).flatten(2)))
+
+    def _project(self, x: Tensor) -> Tensor:
+        """Make queries, keys and values of tokens (windows, N, C), (windows, N, 3 C)."""
+        bias = self.qkv_bias()
+        if are_linear([self.qkv]):
+            return F.linear(x, self.qkv.weight, bias)
+        qkv = self.qkv(x)
+        return qkv if bias is None else qkv + bias.to(qkv.dtype)

@@ -31,6 +31,20 @@ def are_plain(modules: Iterable[nn.Module], x: Tensor) -> bool:
     )
 
 
+def are_linear(modules: Iterable[nn.Module]) -> bool:
+    """Say whether modules are torch's linear layers and nobody looks on: weights tell it all.
+
+    Others stand in their place where a network is adapted (LoRA), quantised or sharded. While
+    tracing nobody is asked for hooks.
+    """
+    modules = list(modules)
+    if any(type(module) is not nn.Linear for module in modules):
+        return False
+    return torch.compiler.is_compiling() or not (
+        _globally_watched() or any(map(_is_watched, modules))
+    )
+
+
 def _is_watched(module: nn.Module) -> bool:
     return bool(
         "forward" in module.__dict__  # patched on the instance

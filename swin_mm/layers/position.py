@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from swin_mm.layers.plain import are_linear
 from swin_mm.ops.attention.precision import autocast_off
 from swin_mm.ops.position import (
     log_spaced_offsets,
@@ -176,11 +177,19 @@ class ContinuousPositionBias(PositionBias):
 
     def bias(self) -> Tensor:
         """Return the bias of every pair, (nH, N, N), in float32 at least."""
-        coords, (first, _, last) = self.relative_coords_table, self.cpb_mlp
+        coords = self.relative_coords_table
         with autocast_off(coords.device):
-            hidden = F.linear(coords, first.weight.to(coords.dtype), first.bias.to(coords.dtype))
-            table = 16 * F.linear(hidden.relu(), last.weight.to(coords.dtype)).sigmoid()
+            table = 16 * self._table(coords).to(coords.dtype).sigmoid()
         return relative_position_bias(table, self.relative_position_index)
+
+    def _table(self, coords: Tensor) -> Tensor:
+        """Let the network answer, in the coordinates' dtype unless others stand in its layers."""
+        first, _, last = self.cpb_mlp
+        if not are_linear([first, last]):
+            weight = next(self.cpb_mlp.parameters(), coords)
+            return self.cpb_mlp(coords.to(weight.dtype))
+        hidden = F.linear(coords, first.weight.to(coords.dtype), first.bias.to(coords.dtype))
+        return F.linear(hidden.relu(), last.weight.to(coords.dtype))
 
     def _buffers_suit(self, weight: Tensor) -> bool:
         dtype = torch.promote_types(weight.dtype, torch.float32)
@@ -188,7 +197,9 @@ class ContinuousPositionBias(PositionBias):
 
     def _compute_buffers(self) -> None:
         super()._compute_buffers()
-        weight = self.cpb_mlp[0].weight
+        weight = next(
+            self.cpb_mlp.parameters(), self.relative_coords_table
+        )  # quantised, it has none
         dtype = torch.promote_types(weight.dtype, torch.float32)
         coords = log_spaced_offsets(self.window_size, self.pretrained_window_size)
         self.relative_coords_table = coords.to(weight.device, dtype)
@@ -206,8 +217,8 @@ def _keep_own_index(
 
 def _follow_assigned(module: PositionBias, _: object) -> None:
     """Compute the buffers anew where weights were assigned of another device or dtype."""
-    weight = next(module.parameters())
-    if not weight.is_meta and not module._buffers_suit(weight):
+    weight = next(module.parameters(), None)
+    if weight is not None and not weight.is_meta and not module._buffers_suit(weight):
         with torch.inference_mode(False):
             module.relative_position_index = torch.empty(0, device=weight.device)
             module._compute_buffers()

@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 from random_weights import randomise
+from torch import nn
 
 from swin_mm.layers import CosineWindowAttention, ShiftedWindowAttention
 from swin_mm.ops.attention import choose_backend
@@ -79,3 +80,56 @@ def test_inference_is_fused_and_the_bias_network_has_gradients_in_training():
         assert choose_backend(q, module.bias()) == "sdpa"
     module(torch.randn(3, 6, 8), module.bias()).square().sum().backward()
     assert all(p.grad.any() for p in module.parameters())
+
+
+class Adapted(nn.Module):
+    """A layer with something beside it, as LoRA puts it; whoever asks finds the layer's weights."""
+
+    def __init__(self, base):
+        super().__init__()
+        self.base = base
+
+    @property
+    def weight(self):
+        return self.base.weight
+
+    @property
+    def bias(self):
+        return self.base.bias
+
+    def forward(self, x):
+        return 2 * self.base(x)
+
+
+def test_what_stands_in_place_of_a_layer_is_asked():
+    module, x = build(), torch.randn(3, 6, 8)
+    before = module(x, module.bias())
+    module.qkv = Adapted(module.qkv)
+    changed = module(x, module.bias())
+    module.qkv = module.qkv.base
+    module.qkv.weight.data *= 2
+    torch.testing.assert_close(changed, module(x, module.bias()))
+    bias = module.bias()
+    module.cpb_mlp[2] = Adapted(module.cpb_mlp[2])
+    changed = module.bias()
+    module.cpb_mlp[2] = module.cpb_mlp[2].base
+    module.cpb_mlp[2].weight.data *= 2
+    torch.testing.assert_close(changed, module.bias())
+    assert not torch.equal(changed, bias) and not torch.equal(before, module(x, bias))
+
+
+def test_hooks_of_the_projection_are_called_and_change_nothing():
+    module, x, seen = build(), torch.randn(3, 6, 8), []
+    before = module(x, module.bias())
+    for layer in (module.qkv, module.cpb_mlp[0]):
+        layer.register_forward_hook(lambda *_: seen.append(1))
+    torch.testing.assert_close(module(x, module.bias()), before)
+    assert len(seen) == 2
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_it_can_be_quantised():
+    module, x = build().eval(), torch.randn(3, 6, 8)
+    quantised = torch.ao.quantization.quantize_dynamic(module, {nn.Linear}).to("cpu")
+    bound = 0.05 * module(x, module.bias()).abs().max()
+    assert (quantised(x, quantised.bias()) - module(x, module.bias())).abs().max() < bound
