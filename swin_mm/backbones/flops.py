@@ -23,9 +23,10 @@ def count_flops(module: nn.Module, shape: tuple[int, ...]) -> dict[str, int]:
         Multiply-adds by module path, parents including their children; ``""`` is the whole.
     """
     on_meta = copy.deepcopy(module).to("meta").eval()
+    dtype = next((p.dtype for p in on_meta.parameters() if p.is_floating_point()), None)
     counter = FlopCounterMode(display=False)
     with counter, torch.no_grad():
-        on_meta(torch.empty(shape, device="meta"))
+        on_meta(torch.empty(shape, dtype=dtype, device="meta"))
     root = type(on_meta).__name__
     return {
         path.removeprefix(root).removeprefix(".") if path != "Global" else "": sum(ops.values())

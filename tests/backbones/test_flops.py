@@ -70,3 +70,12 @@ def test_counting_leaves_the_model_as_it_was():
     count_flops(model, (1, 3, 28, 28))
     assert model.training
     assert all(parameter.device.type == "cpu" for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_products_are_as_many_in_every_dtype(dtype):
+    model = SwinTransformer(
+        embed_dims=8, depths=(1, 1), num_heads=(2, 2), strides=(4, 2), out_indices=(1,)
+    )
+    counted = count_flops(model, (1, 3, 28, 28))
+    assert count_flops(model.to(dtype), (1, 3, 28, 28)) == counted
