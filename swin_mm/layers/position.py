@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from numbers import Integral
 
 import torch
 import torch.nn.functional as F
@@ -36,7 +37,7 @@ class PositionBias(nn.Module):
 
     def __init__(self, window_size: tuple[int, int], *, save_index: bool) -> None:
         super().__init__()
-        if not (isinstance(window_size, tuple) and len(window_size) == 2 and min(window_size) > 0):
+        if not (isinstance(window_size, tuple) and _are_whole(window_size, number=2)):
             raise ValueError(
                 f"window_size must be (height, width), tokens, got {window_size!r}; "
                 "a square window of 7 is (7, 7)"
@@ -108,7 +109,7 @@ class RelativePositionBias(PositionBias):
         num_heads: heads of the attention, nH.
 
     Raises:
-        ValueError: if the window is not height and width.
+        ValueError: if the window is not height and width, or there are no heads.
 
     Attributes:
         relative_position_bias_table: ((2 Mh - 1) * (2 Mw - 1), nH), trunc-normal of std 0.02.
@@ -117,6 +118,7 @@ class RelativePositionBias(PositionBias):
 
     def __init__(self, window_size: tuple[int, int], *, num_heads: int) -> None:
         super().__init__(window_size, save_index=True)
+        _check_heads(num_heads)
         mh, mw = window_size
         table = torch.empty((2 * mh - 1) * (2 * mw - 1), num_heads)
         self.relative_position_bias_table = nn.Parameter(table)
@@ -148,7 +150,7 @@ class ContinuousPositionBias(PositionBias):
             tokens; 0 stands for that of ``window_size``.
 
     Raises:
-        ValueError: if a window is not height and width.
+        ValueError: if a window is not height and width, or there are no heads.
 
     Attributes:
         cpb_mlp: the network, 2 -> 512 -> nH.
@@ -165,6 +167,12 @@ class ContinuousPositionBias(PositionBias):
         pretrained_window_size: tuple[int, int] = (0, 0),
     ) -> None:
         super().__init__(window_size, save_index=False)
+        _check_heads(num_heads)
+        if not _are_whole(pretrained_window_size, number=2, least=0):
+            raise ValueError(
+                "pretrained_window_size must be (height, width), tokens, 0 for those of "
+                f"window_size, got {pretrained_window_size!r}"
+            )
         self.pretrained_window_size = tuple(
             learned or side
             for learned, side in zip(pretrained_window_size, window_size, strict=True)
@@ -203,6 +211,26 @@ class ContinuousPositionBias(PositionBias):
         dtype = torch.promote_types(weight.dtype, torch.float32)
         coords = log_spaced_offsets(self.window_size, self.pretrained_window_size)
         self.relative_coords_table = coords.to(weight.device, dtype)
+
+
+def _are_whole(sides: Sequence[int], *, number: int, least: int = 1) -> bool:
+    """Say whether these are so many whole numbers."""
+    return len(sides) == number and all(
+        isinstance(side, Integral) and not isinstance(side, bool) and side >= least
+        for side in sides
+    )
+
+
+def _check_heads(num_heads: int) -> None:
+    """Check that there are heads.
+
+    Raises:
+        ValueError: if it is no whole number from 1 on.
+    """
+    if not _are_whole((num_heads,), number=1):
+        raise ValueError(
+            f"num_heads must be a whole number >= 1, that of the attention, got {num_heads!r}"
+        )
 
 
 def _keep_own_index(

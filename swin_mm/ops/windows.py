@@ -7,7 +7,7 @@ a window in tokens, N = Mh * Mw tokens a window, nW windows a map.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +16,7 @@ from torch import Tensor
 from swin_mm.ops.views import join_axes, split_axes
 
 SmallMaps = Literal["shift", "still"]
+_SMALL_MAPS = get_args(SmallMaps)
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class WindowPlan:
         shift: how far the map is rolled up and left, tokens.
 
     Raises:
-        ValueError: if a size is below 1, or a shift not within its window.
+        ValueError: if one is not height and width, a size is below 1, or a shift not within its
+            window.
     """
 
     size: tuple[int, int]
@@ -43,13 +45,15 @@ class WindowPlan:
     def __post_init__(self) -> None:
         if torch.compiler.is_compiling():
             return  # checks would become guards on every size
-        sides = (*self.size, *self.window)
-        if min(sides) < 1 or any(
-            not 0 <= step < side for step, side in zip(self.shift, self.window, strict=True)
+        if not (
+            all(map(_is_pair, (self.size, self.window, self.shift)))
+            and min(*self.size, *self.window) >= 1
+            and all(0 <= step < side for step, side in zip(self.shift, self.window, strict=True))
         ):
             raise ValueError(
-                "a plan needs sizes >= 1 and shifts from 0 to less than the window, got a map of "
-                f"{self.size} tokens, windows of {self.window}, a shift of {self.shift}"
+                "a plan needs (height, width) of whole tokens >= 1 and shifts from 0 to less than "
+                f"the window, got a map of {self.size} tokens, windows of {self.window}, a shift "
+                f"of {self.shift}"
             )
 
     @classmethod
@@ -70,9 +74,15 @@ class WindowPlan:
             small_maps: what becomes of the shift on an axis along which the padded map is a single
                 window. ``"shift"`` keeps it (the authors' detection code, MMDetection, Detectron2),
                 ``"still"`` drops it, axis by axis (torchvision).
+
+        Raises:
+            ValueError: as the plan itself, and if ``small_maps`` is neither.
         """
+        still = cls(size, window)
+        if small_maps not in _SMALL_MAPS:
+            raise ValueError(f"small_maps must be one of {_SMALL_MAPS}, got {small_maps!r}")
         if not shifted:
-            return cls(size, window)
+            return still
         shift = tuple(side // 2 for side in window)
         if small_maps == "still":
             shift = tuple(map(_still_if_small, shift, size, window))
@@ -125,6 +135,15 @@ class WindowPlan:
             x = x.narrow(1, 0, self.size[0]).narrow(2, 0, self.size[1])
             return x.clone(memory_format=torch.contiguous_format)
         return x[:, : self.size[0], : self.size[1]] if any(self.padding) else x
+
+
+def _is_pair(numbers: object) -> bool:
+    """Say whether these are height and width; while tracing, numbers are of kinds of their own."""
+    return (
+        isinstance(numbers, tuple)
+        and len(numbers) == 2
+        and not any(isinstance(number, float | str | bool | None) for number in numbers)
+    )
 
 
 def _still_if_small(shift: int, tokens: int, side: int) -> int:

@@ -36,10 +36,23 @@ def test_scores_of_another_window_are_refused_with_both_shapes():
         bias(torch.zeros(1, 8, 64, 64))
 
 
-@pytest.mark.parametrize("window", [7, (7,), (7, 0), [7, 7]])
+@pytest.mark.parametrize("window", [7, (7,), (7, 0), [7, 7], (7.0, 7), (True, 7), ("7", "7")])
 def test_a_window_must_be_height_and_width(window):
     with pytest.raises(ValueError, match=r"must be \(height, width\), tokens, got"):
         RelativePositionBias(window, num_heads=8)
+
+
+@pytest.mark.parametrize("kind", [RelativePositionBias, ContinuousPositionBias])
+@pytest.mark.parametrize("heads", [0, -1, 2.5, "8", True])
+def test_there_must_be_heads(kind, heads):
+    with pytest.raises(ValueError, match="num_heads must be a whole number >= 1"):
+        kind((7, 7), num_heads=heads)
+
+
+@pytest.mark.parametrize("learned", [(-3, -3), (7,), (7.5, 7)])
+def test_pretrained_windows_must_be_height_and_width(learned):
+    with pytest.raises(ValueError, match=r"pretrained_window_size must be \(height, width\)"):
+        ContinuousPositionBias((7, 7), num_heads=2, pretrained_window_size=learned)
 
 
 def test_a_fresh_table_is_drawn_with_std_0_02():

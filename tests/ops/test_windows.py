@@ -43,11 +43,20 @@ def test_padding_lies_right_and_below_before_the_roll():
 
 @pytest.mark.parametrize(
     "numbers",
-    [((8, 8), (0, 7)), ((0, 8), (7, 7)), ((8, 8), (7, 7), (7, 0)), ((8, 8), (7, 7), (0, -1))],
+    [
+        *(((8, 8), (0, 7)), ((0, 8), (7, 7)), ((8, 8), (7, 7), (7, 0)), ((8, 8), (7, 7), (0, -1))),
+        *(((8.0, 8), (7, 7)), ((8, 8), (7, 7.5)), ((8, 8, 3), (7, 7)), ((8, 8), (7, 7), (3,))),
+        *(((8, "8"), (7, 7)), ((8, None), (7, 7)), ([8, 8], [7, 7]), ((8, 8), 7)),
+    ],
 )
 def test_a_plan_that_cannot_be_is_refused(numbers):
     with pytest.raises(ValueError, match="shifts from 0 to less than the window"):
-        WindowPlan(*numbers)
+        WindowPlan.of(*numbers, shifted=True) if len(numbers) == 2 else WindowPlan(*numbers)
+
+
+def test_what_becomes_of_small_maps_is_one_of_two():
+    with pytest.raises(ValueError, match="small_maps must be one of"):
+        WindowPlan.of((8, 8), (7, 7), small_maps="stil")
 
 
 def test_every_axis_shifts_by_half_its_window():
