@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
+from torch.utils._device import DeviceContext
 
 
 def is_transformed(x: Tensor) -> bool:
@@ -26,6 +27,12 @@ def is_plain_call(x: Tensor) -> bool:
         or torch.jit.is_tracing()
         or type(x) is not Tensor
         or is_transformed(x)
-        or torch.overrides._get_current_function_mode_stack()
+        or _is_watched()
         or torch._C._len_torch_dispatch_stack()
     )
+
+
+def _is_watched() -> bool:
+    """Say whether a mode sees every function, but for that which chooses a default device."""
+    modes = torch.overrides._get_current_function_mode_stack()
+    return not all(type(mode) is DeviceContext for mode in modes)

@@ -73,13 +73,13 @@ def chunks_of(
     most = max(tokens // side, 1)
     index = _tokens_by_window(plan)  # (rows, columns, N)
     ordered, origins, owners = [], [], []
-    offsets = torch.arange(images) * math.prod(plan.size)
+    offsets = torch.arange(images, device="cpu") * math.prod(plan.size)
     for row in regions(plan, mask_padding=mask_padding):
         for region in row:
             part = index[
                 region.rows.start : region.rows.stop, region.columns.start : region.columns.stop
             ].reshape(1, -1, side)
-            origins.append(torch.arange(images).repeat_interleave(part.shape[1]))
+            origins.append(torch.arange(images, device="cpu").repeat_interleave(part.shape[1]))
             part = torch.where(part < 0, part, part + offsets[:, None, None]).flatten(0, 1)
             ordered.append(part)
             owners.append((len(part), region))
@@ -94,8 +94,8 @@ def chunks_of(
 def _tokens_by_window(plan: WindowPlan) -> Tensor:
     """Number the map's tokens window by window, (rows, columns, N); padding is -1."""
     (height, width), (mh, mw), (rows, columns) = plan.size, plan.window, plan.counts
-    index = torch.full(plan.padded_size, -1)
-    index[:height, :width] = torch.arange(height * width).view(height, width)
+    index = torch.full(plan.padded_size, -1, device="cpu")  # whatever the default device
+    index[:height, :width] = torch.arange(height * width, device="cpu").view(height, width)
     index = index.roll((-plan.shift[0], -plan.shift[1]), dims=(0, 1))
     return index.view(rows, mh, columns, mw).transpose(1, 2).reshape(rows, columns, mh * mw)
 

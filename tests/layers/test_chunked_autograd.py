@@ -54,6 +54,19 @@ def test_derivatives_forwards_are_those_of_differences():
     assert worst_difference(found, wanted) < 1e-6
 
 
+@pytest.mark.parametrize("with_cp", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_default_device_is_not_where_chunks_are_made(kind, with_cp):
+    model, x = build(kind, with_cp=with_cp, mask_padding=True), torch.randn(3, 3, 20, 23)
+    found = []
+    for device in ("meta", "cpu"):
+        with torch.device(device):
+            model.zero_grad()
+            model(x)[1].square().sum().backward()
+        found.append({name: p.grad for name, p in model.named_parameters()})
+    assert_alike(*found)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_torch_func_gives_the_pictures_gradient_though_weights_learn(kind):
     model, x = build(kind).double(), torch.randn(1, 3, 20, 20).double().requires_grad_()

@@ -10,6 +10,11 @@ def test_a_tensor_outside_of_anything_is_plain():
     assert is_plain_call(torch.ones(2))
 
 
+def test_a_default_device_changes_nothing():
+    with torch.device("meta"):
+        assert is_plain_call(torch.ones(2, device="cpu"))
+
+
 def test_a_tensor_of_another_kind_is_not():
     class Other(torch.Tensor):
         pass

@@ -173,7 +173,7 @@ def _attend_backward(
     """
     wide = torch.promote_types(qkv.dtype, torch.float32)
     heads, cosine = split_heads(qkv, weights.num_heads, windows.tokens), weights.cosine_scale
-    q, k, v = torch.empty(heads.shape, dtype=wide).copy_(heads)
+    q, k, v = heads.new_empty(heads.shape, dtype=wide).copy_(heads)
     if cosine is not None:
         lengths_of_q, lengths_of_k = lengths(q), lengths(k)
         directions = q.div_(lengths_of_q)
@@ -181,7 +181,7 @@ def _attend_backward(
     else:
         q *= weights.scale
     above = gradient.view(len(q), windows.tokens, weights.num_heads, -1)
-    g = torch.empty(q.shape, dtype=wide).copy_(above.transpose(1, 2))
+    g = q.new_empty(q.shape).copy_(above.transpose(1, 2))
     p = q @ k.transpose(-2, -1)
     p += weights.bias
     first = 0
