@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from torch import Tensor, nn
 
 from swin_mm.checkpoints.anatomy import anatomy_of, check_same_network
 from swin_mm.checkpoints.containers import unwrap
 from swin_mm.checkpoints.coordinates import assumed_windows
-from swin_mm.checkpoints.detect import detect
+from swin_mm.checkpoints.detect import detect, table_of
 from swin_mm.checkpoints.errors import CheckpointError
 from swin_mm.checkpoints.fit import (
     BUFFERS,
@@ -21,6 +21,7 @@ from swin_mm.checkpoints.fit import (
     fit,
     is_optional,
 )
+from swin_mm.checkpoints.formats.layout import place_in_ours
 from swin_mm.checkpoints.read import read_checkpoint
 from swin_mm.checkpoints.rename import Renamed, to_our_names
 from swin_mm.checkpoints.report import Dropped, LoadReport
@@ -83,7 +84,10 @@ def adapt_state_dict(
     target = model.state_dict()
     check_same_network(anatomy_of(renamed.tensors), anatomy_of(target))
     fitted = fit(renamed.tensors, model, target, resize_bias=resize_bias)
+    left_behind = _left_behind(renamed, fitted, model)
     new = [name for name in fitted.absent if _OUTPUT_NORM.fullmatch(name)]
+    if all(entry.expected for entry in left_behind):
+        new += _added(fitted.absent, target)
     missing = [name for name in fitted.absent if name not in new]
     lacking = [name for name in missing if not is_optional(name)]
     if lacking:
@@ -105,7 +109,7 @@ def adapt_state_dict(
             *(name for name in renamed.reordered if name in fitted.tensors),
             *fitted.reordered,
         ),
-        dropped=(*renamed.dropped, *_left_behind(renamed, fitted, model)),
+        dropped=(*renamed.dropped, *left_behind),
         new=tuple(new),
         missing=tuple(missing),
         assumed=assumed_windows(renamed.tensors, model),
@@ -130,6 +134,17 @@ def _left_behind(renamed: Renamed, fitted: Fitted, model: nn.Module) -> list[Dro
         why = f"the model has none, see {arguments}" if arguments else "the model has none"
         dropped.append(Dropped(renamed.keys[name], why, expected=False))
     return dropped
+
+
+def _added(absent: Iterable[str], target: Mapping[str, Tensor]) -> list[str]:
+    """Name what a model has that no Swin has, an adapter's weights, say; no file could hold it.
+
+    Where a file's weights find no place, it may be their places that were renamed, as LoRA does:
+    so this is asked only where they all do.
+    """
+    anatomy = anatomy_of(target)
+    table, last = table_of("openmmlab", anatomy.version), len(anatomy.depths) - 1
+    return [name for name in absent if place_in_ours(table, name, last) is None]
 
 
 def serves_no_output(name: str, model: nn.Module) -> bool:

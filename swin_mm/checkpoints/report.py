@@ -53,7 +53,8 @@ class LoadReport:
         resized: those of them that came in another shape, and buffers of another window.
         reordered: those of them whose values changed places.
         dropped: what was left in the file.
-        new: our names of what the file could not have, output norms: they keep their first values.
+        new: our names of what the file could not have, output norms and what a model of the user's
+            own adds to a Swin: they keep their first values.
         missing: our names of what the file should have, but does not.
         assumed: what the file does not say and was taken for given, in words; may be empty.
     """

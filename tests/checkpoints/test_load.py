@@ -274,3 +274,22 @@ def test_a_network_built_on_meta_takes_weights_by_assignment(build_either, versi
     model.load_state_dict(source.state_dict(), assign=True)
     picture = torch.randn(1, 3, 20, 31)
     assert all(map(torch.equal, model.eval()(picture), source(picture)))
+
+
+def test_what_a_model_adds_to_a_swin_keeps_its_first_values(build, as_microsoft, same_tensors):
+    source, model = build(seed=1), build(seed=2)
+    model.adapter = torch.nn.Linear(4, 4)
+    model.register_buffer("steps", torch.ones(1))
+    before = model.adapter.weight.clone()
+    report = load_pretrained(model, as_microsoft(source))
+    assert report.new == ("steps", "adapter.weight", "adapter.bias")
+    assert torch.equal(model.adapter.weight, before) and not report.missing
+    assert set(same_tensors(model.state_dict(), source.state_dict())) <= set(report.new)
+
+
+def test_a_layer_that_was_wrapped_under_another_name_is_not_left_random(build):
+    model = build(seed=2)
+    block = model.stages[0].blocks[0].attn.w_msa
+    block.qkv = torch.nn.Sequential(block.qkv)
+    with pytest.raises(CheckpointError, match=r"lacks 2, the first .*qkv\.0\.weight"):
+        load_pretrained(model, build(seed=1).state_dict())
