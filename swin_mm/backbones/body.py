@@ -87,6 +87,7 @@ class SwinBody(BaseModule):
         depths = named.depths if depths is None else whole_numbers(depths, "depths")
         num_heads = named.num_heads if num_heads is None else whole_numbers(num_heads, "num_heads")
         patch = as_pair(patch_size, "patch_size")
+        as_pair(pretrain_img_size, "pretrain_img_size")  # checked where nothing needs it, too
         check_sizes(embed_dims=embed_dims, in_channels=in_channels, mlp_ratio=mlp_ratio)
         check_rates(
             drop_rate=drop_rate, attn_drop_rate=attn_drop_rate, drop_path_rate=drop_path_rate

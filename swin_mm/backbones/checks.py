@@ -156,11 +156,16 @@ def check_sizes(*, embed_dims: int, in_channels: int, mlp_ratio: float) -> None:
     for name, value in (("embed_dims", embed_dims), ("in_channels", in_channels)):
         if not is_whole(value, 1):
             raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
-    number = isinstance(mlp_ratio, Real) and math.isfinite(mlp_ratio)
+    number = _is_number(mlp_ratio) and math.isfinite(mlp_ratio)
     if not number or int(mlp_ratio * embed_dims) < 1:
         raise ValueError(
             f"mlp_ratio must leave the FFN at least one channel, got {mlp_ratio!r} of {embed_dims}"
         )
+
+
+def _is_number(value: object) -> bool:
+    """Say whether a value is a number; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_rates(**rates: float) -> None:
@@ -170,7 +175,7 @@ def check_rates(**rates: float) -> None:
         ValueError: if one is below 0 or above 1.
     """
     for name, rate in rates.items():
-        if not isinstance(rate, Real) or not 0 <= rate <= 1:
+        if not _is_number(rate) or not 0 <= rate <= 1:
             raise ValueError(f"{name} must be from 0 to 1, got {rate!r}")
 
 
@@ -191,7 +196,7 @@ def check_scale(qk_scale: float | None) -> None:
     Raises:
         ValueError: if it is no number.
     """
-    if qk_scale is not None and not (isinstance(qk_scale, Real) and math.isfinite(qk_scale)):
+    if qk_scale is not None and not (_is_number(qk_scale) and math.isfinite(qk_scale)):
         raise ValueError(
             f"qk_scale must be a number, or None for head channels ** -0.5, got {qk_scale!r}"
         )

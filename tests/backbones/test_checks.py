@@ -44,10 +44,13 @@ def test_arguments_that_contradict_each_other_are_refused_with_the_numbers(argum
         ({"window_size": True}, "window_size must be a whole number"),
         ({"mlp_ratio": -1}, "mlp_ratio must leave"),
         ({"mlp_ratio": 0}, "mlp_ratio must leave"),
+        ({"mlp_ratio": True}, "mlp_ratio must leave"),
         ({"mlp_ratio": "4"}, "mlp_ratio must leave"),
         ({"drop_path_rate": 2}, "drop_path_rate must be from 0 to 1"),
         ({"drop_rate": -0.1}, "drop_rate must be from 0 to 1"),
         ({"attn_drop_rate": None}, "attn_drop_rate must be from 0 to 1"),
+        ({"drop_path_rate": True}, "drop_path_rate must be from 0 to 1"),
+        ({"pretrain_img_size": "224"}, "pretrain_img_size must be a whole number"),
     ],
 )
 def test_numbers_that_are_none_are_refused_by_name(kind, changes, said):
@@ -77,6 +80,7 @@ def test_a_classifiers_numbers_are_numbers(changes):
         ({"mask_padding": None}, "mask_padding must be True or False, got None"),
         ({"qk_scale": float("nan")}, "qk_scale must be a number"),
         ({"qk_scale": "0.1"}, "qk_scale must be a number"),
+        ({"qk_scale": True}, "qk_scale must be a number"),
         (
             {"pretrain_img_size": 3, "use_abs_pos_embed": True},
             "at least one patch, 4 x 4 px, got 3",
