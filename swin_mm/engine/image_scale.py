@@ -21,8 +21,8 @@ def scale_pictures(cfg: Config, factor: float, notes: Notes) -> None:
     Raises:
         UsageError: if the factor is not positive, or nothing in the config has a size.
     """
-    if not factor > 0:
-        raise UsageError(f"--image-scale must be above 0, got {factor:g}")
+    if not 0 < factor < math.inf:
+        raise UsageError(f"--image-scale must be a number above 0, got {factor:g}")
     before = _test_size(cfg)
     for split in SPLITS:
         loader = cfg.get(f"{split}_dataloader")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from matplotlib.figure import Figure
 
@@ -161,13 +162,28 @@ def _receptive_field(network: Network, wish: Wish) -> Figure:
         if number < 1:
             raise DrawingError(f"--samples must be 1 or more, got {number}")
         weight = network.backbone.patch_embed.projection.weight
-        draws = torch.Generator().manual_seed(0)
-        size = (number, 1, weight.shape[1], *wish.blank_size())
-        inputs = list(torch.randn(size, generator=draws).to(weight))
-        blank = Picture(torch.zeros(*size[-2:], 3, dtype=torch.uint8).numpy())
+        height, width = wish.blank_size()
+        inputs = _Noise((1, weight.shape[1], height, width), number, like=weight)
+        blank = Picture(np.zeros((height, width, 3), np.uint8))
         place = blank.place(wish.token)
         of = f"{number} random input{'s' * (number > 1)}"
     return draw_receptive_fields(network, inputs, place=place, of=of)
+
+
+class _Noise(Sequence):
+    """Random inputs, each drawn when it is looked at: any number of them fits into memory."""
+
+    def __init__(self, size: tuple[int, ...], count: int, *, like: torch.Tensor) -> None:
+        self._size, self._count, self._like = size, count, like
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, number: int) -> torch.Tensor:
+        if not 0 <= number < self._count:
+            raise IndexError(number)
+        draws = torch.Generator().manual_seed(number)
+        return torch.randn(self._size, generator=draws).to(self._like)
 
 
 def _shifted_plan(

@@ -133,8 +133,9 @@ def build_network(
         torch.manual_seed(0)  # fresh weights are the same each time
         try:
             backbone = KINDS[kind](**arguments)
-        except (TypeError, ValueError) as error:
-            raise DrawingError(f"this network cannot be built: {error}") from error
+        except (TypeError, ValueError, RuntimeError) as error:  # the last, if memory lacks
+            first = str(error).partition("\n")[0]
+            raise DrawingError(f"this network cannot be built: {first}") from error
     backbone.eval()
     if content is not None:
         load_pretrained(backbone, content)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import cv2
@@ -74,12 +78,14 @@ def read_picture(
         image_scale: a factor in place of a size.
 
     Raises:
-        DrawingError: if it is no picture, or half of one, or would be larger than 4096 px or
-            smaller than 1.
+        DrawingError: if it is no picture, or half of one, or more than OpenCV reads, or would be
+            larger than 4096 px or smaller than 1.
     """
+    if image_scale is not None and not 0 < image_scale < math.inf:
+        raise DrawingError(f"--image-scale must be a number above 0, got {image_scale:g}")
     if not os.path.isfile(path):
         raise DrawingError(f"there is no picture {path}")
-    pixels = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR) if _bytes(path) else None
+    pixels = _decode(path)
     if pixels is None:
         raise DrawingError(f"{path} is not a picture that OpenCV can read ({_bytes(path)} bytes)")
     _require_whole(path)
@@ -115,15 +121,41 @@ def check_size(size: tuple[int, int]) -> None:
         )
 
 
+def _decode(path: str) -> np.ndarray | None:
+    """Read (H, W, 3) uint8 BGR, or nothing where OpenCV knows no such picture."""
+    if not _bytes(path):
+        return None
+    try:
+        return cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
+    except cv2.error as error:
+        if "CV_IO_MAX_IMAGE" in str(error):
+            raise DrawingError(
+                f"{path} has more pixels than OpenCV reads, 2**30; bring it to a smaller size first"
+            ) from error
+        raise DrawingError(f"{path} is not a picture that OpenCV can read: {error.err}") from error
+
+
 def _require_whole(path: str) -> None:
     """Refuse a picture that breaks off, whose rest OpenCV fills with gray in silence."""
     try:
-        with Image.open(path) as picture:
+        with _any_size(), Image.open(path) as picture:
             picture.load()
     except UnidentifiedImageError:
         return  # of a format that OpenCV alone reads
-    except OSError as error:
+    except Exception as error:  # decoders fail in any way
         raise DrawingError(f"{path} breaks off or is damaged: {error}; fetch it again") from error
+
+
+@contextmanager
+def _any_size() -> Iterator[None]:
+    """Let Pillow read what OpenCV has read: Pillow refuses panoramas as bombs."""
+    most, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        Image.MAX_IMAGE_PIXELS = most
 
 
 def _bytes(path: str) -> int:

@@ -1,6 +1,10 @@
+import struct
+import zlib
+
 import cv2
 import numpy as np
 import pytest
+from PIL import Image
 
 from swin_mm.visualization import DrawingError, Picture, read_picture
 
@@ -79,3 +83,27 @@ def test_half_a_picture_is_refused(tmp_path, ending):
     path.write_bytes(path.read_bytes()[:-2000])
     with pytest.raises(DrawingError, match=r"breaks off or is damaged|OpenCV can read"):
         read_picture(str(path))
+
+
+def test_a_panorama_beyond_pillows_limit_is_read(file, monkeypatch, recwarn):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 500)  # an error from twice as many on
+    assert read_picture(file).size == (30, 40)
+    assert Image.MAX_IMAGE_PIXELS == 500 and not recwarn.list
+
+
+def test_a_header_that_claims_more_than_opencv_reads_is_refused(tmp_path):
+    def chunk(name, content):
+        checked = name + content
+        return struct.pack(">I", len(content)) + checked + struct.pack(">I", zlib.crc32(checked))
+
+    path = tmp_path / "huge.png"
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", 100_000, 100_000, 8, 2, 0, 0, 0))
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", b"") + chunk(b"IEND", b""))
+    with pytest.raises(DrawingError, match=r"huge.png has more pixels than OpenCV reads, 2\*\*30"):
+        read_picture(str(path))
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_factor_is_a_number_above_0(file, factor):
+    with pytest.raises(DrawingError, match="--image-scale must be a number above 0, got"):
+        read_picture(file, image_scale=factor)
