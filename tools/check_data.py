@@ -57,7 +57,8 @@ def main() -> None:
         raise UsageError(f"--json: there is no folder {os.path.dirname(args.json)}")
     cfg, notes = read_config(args.config), Notes()
     merge_options(cfg, args.options or {}, notes)
-    splits = args.split or [split for split in SPLITS if cfg.get(f"{split}_dataloader")]
+    has = [split for split in SPLITS if cfg.get(f"{split}_dataloader")]
+    splits = args.split or has or SPLITS  # one without data is refused
     if args.data_root is not None:
         point_data_at(cfg, args.data_root, splits, notes)
     import_host(cfg)

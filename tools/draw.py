@@ -61,7 +61,7 @@ def main() -> None:
     try:
         out = check_out(args.out, force=args.force)
         network = build_network(
-            model=read_config(args.config).get("model", {}) if args.config else None,
+            model=read_config(args.config, needs=["model.backbone"]).model if args.config else None,
             variant=args.variant,
             version=args.version or 1,
             checkpoint=None if args.checkpoint == "none" else args.checkpoint,

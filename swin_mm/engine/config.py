@@ -8,7 +8,7 @@ import io
 import os
 import shlex
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from mmengine.config import Config
@@ -35,12 +35,16 @@ class FormattedOnce(Config):
         return self.__dict__["_formatted"][1]
 
 
-def read_config(path: str) -> Config:
+def read_config(path: str, *, needs: Iterable[str] = ()) -> Config:
     """Read a config file.
 
+    Args:
+        path: of the file.
+        needs: groups of settings that must be there, by dotted key, such as `model.backbone`.
+
     Raises:
-        UsageError: if there is no such file, it cannot be understood, or a module that it needs
-            is not installed.
+        UsageError: if there is no such file, it cannot be understood, a module that it needs is
+            not installed, or it lacks one of these groups.
     """
     if not os.path.isfile(path):
         folder = os.path.dirname(path) or "."
@@ -59,7 +63,21 @@ def read_config(path: str) -> Config:
         what = f"{type(error).__name__}: {error}"
         raise UsageError(f"{path} is not a config that MMEngine can read: {what}") from error
     object.__setattr__(cfg, "__class__", FormattedOnce)
+    _require_groups(cfg, path, needs)
     return cfg
+
+
+def _require_groups(cfg: Config, path: str, needs: Iterable[str]) -> None:
+    for part in needs:
+        node: Any = cfg._cfg_dict
+        for key in part.split("."):
+            node = node.get(key) if isinstance(node, Mapping) else None
+        if not isinstance(node, Mapping | list) or not node:
+            met = "is not there" if node is None else f"is {str(node)[:60]!r}"
+            raise UsageError(
+                f"{path} must have a group of settings {part}, which {met}. Files below _base_ are "
+                "parts of configs: name one that builds on them"
+            )
 
 
 def import_host(cfg: Config) -> str:

@@ -33,7 +33,7 @@ def configure(
     """
     allow_safe_reading(unsafe=unsafe)  # before anything of the hosts is built
     notes = Notes()
-    cfg = read_config(path)
+    cfg = read_config(path, needs=["model.backbone"])
     merge_options(cfg, options, notes)
     import_host(cfg)
     chosen = choose_device(needs_operators(cfg))

@@ -32,6 +32,8 @@ from swin_mm.engine.report import RunRecord, format_report
 from swin_mm.engine.runner import QuietRunner
 from swin_mm.engine.safe_loading import allow_safe_reading
 
+_NEEDS = ("model.backbone", "test_dataloader.dataset", "test_evaluator")
+
 
 def test(
     config: str,
@@ -71,7 +73,7 @@ def test(
     take_place(launcher)
     notes = Notes(is_first_process(launcher))
     options = options or {}
-    cfg = read_config(config)
+    cfg = read_config(config, needs=_NEEDS)
     if image_scale is not None:
         scale_pictures(cfg, image_scale, notes)
     merge_options(cfg, options, notes)

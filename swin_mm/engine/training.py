@@ -46,6 +46,8 @@ from swin_mm.engine.schedule import shorten
 from swin_mm.engine.survival import use_resumable_loop, use_safe_checkpoints
 from swin_mm.engine.weights import choose_weights, fetch_weights
 
+_NEEDS = ("model.backbone", "train_dataloader.dataset", "train_cfg", "optim_wrapper")
+
 
 def train(
     config: str,
@@ -94,7 +96,7 @@ def train(
     take_place(launcher)
     notes = Notes(is_first_process(launcher))
     options = options or {}
-    cfg = read_config(config)
+    cfg = read_config(config, needs=_NEEDS)
     if image_scale is not None:
         scale_pictures(cfg, image_scale, notes)
     use_safe_checkpoints(cfg)  # before options are checked against the hook's arguments

@@ -35,6 +35,26 @@ def test_a_config_that_cannot_be_read_is_a_usage_error(
         read_config(str(path))
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "which is not there. Files below _base_ are parts"),
+        ("model = dict(type='X')", "which is not there"),
+        ("model = 'x'", "which is not there"),
+        ("model = dict(backbone='resnet')", "which is 'resnet'"),
+        ("model = dict(backbone={})", "which is '{}'"),
+    ],
+)
+def test_a_config_without_what_a_command_reads_is_a_usage_error(
+    text: str, says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "c.py"
+    path.write_text(text)
+    read_config(str(path))
+    with pytest.raises(UsageError, match=f"must have a group of settings model.backbone, {says}"):
+        read_config(str(path), needs=["model.backbone"])
+
+
 def test_a_config_is_formatted_again_only_after_a_change(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
