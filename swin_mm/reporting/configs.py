@@ -55,6 +55,8 @@ def read_run_config(work_dir: str, folders: Sequence[str]) -> RunConfig:
             `vis_data` of each start.
         folders: where to look for the config of that name.
 
+    A dump that a kill cut short, or left empty, is passed over for an older one.
+
     Raises:
         UsageError: if there is none, or none that can be read.
     """
@@ -62,17 +64,29 @@ def read_run_config(work_dir: str, folders: Sequence[str]) -> RunConfig:
     paths += sorted(glob(f"{escape(work_dir)}/*/vis_data/config.py"), reverse=True)
     if not paths:
         raise UsageError(f"there is no config in {work_dir}: MMEngine dumps one as a run begins")
-    cfg = read_config(paths[0])
-    name = os.path.basename(paths[0])
+    path, cfg = _first_whole(paths)
+    name = os.path.basename(path)
     places = [os.path.join(folder, name) for folder in folders]
     for base in (place for place in places if os.path.isfile(place)):
         try:
-            return RunConfig(
-                paths[0], cfg, base, differences(read_config(base).to_dict(), cfg.to_dict())
-            )
+            changes = differences(read_config(base).to_dict(), cfg.to_dict())
+            return RunConfig(path, cfg, base, changes)
         except UsageError:  # somebody else's file of that name
             continue
-    return RunConfig(paths[0], cfg, "", ())
+    return RunConfig(path, cfg, "", ())
+
+
+def _first_whole(paths: Sequence[str]) -> tuple[str, Config]:
+    errors = []
+    for path in paths:
+        try:
+            cfg = read_config(path)
+            if "model" in cfg:
+                return path, cfg
+            errors.append(UsageError(f"{path} has no model: its dump was cut short"))
+        except UsageError as error:
+            errors.append(error)
+    raise errors[0]
 
 
 def differences(before: Mapping, after: Mapping) -> tuple[Change, ...]:

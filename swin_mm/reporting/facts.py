@@ -41,7 +41,7 @@ _ENVIRONMENT = {
 def planned_iterations(cfg: Config | None, run: RunLog) -> int:
     """Say how many iterations a run was to take; 0 where it cannot be told."""
     loop = (cfg.get("train_cfg") if cfg else None) or {}
-    return loop.get("max_iters") or loop.get("max_epochs", 0) * run.last_text.epoch_length
+    return loop.get("max_iters") or (loop.get("max_epochs") or 0) * run.last_text.epoch_length
 
 
 def state_of(run: RunLog, planned: int) -> str:
@@ -74,7 +74,8 @@ def speed_of(run: RunLog, cfg: Config | None) -> list[Fact]:
     """Tell how fast a run was, and how long it took; the first row, with its warm-up, aside."""
     rows = run.train[1:] or run.train
     facts: list[Fact] = []
-    times = [row["time"] for row in rows if row.get("time", 0) > 0]
+    timed = [row for row in rows if 0 < row.get("time", 0) < math.inf]
+    times = [row["time"] for row in timed]
     if times:
         one = median(times)
         batch = ((cfg.get("train_dataloader") if cfg else None) or {}).get("batch_size", 0)
@@ -83,11 +84,11 @@ def speed_of(run: RunLog, cfg: Config | None) -> list[Fact]:
         if batch:
             words = f"{batch * processes / one:.3g}"
             facts.append(("pictures a second", f"{words}, batches of {batch} x {processes}"))
-    waits = [row["data_time"] for row in rows if "data_time" in row and row.get("time", 0) > 0]
+    waits = [row["data_time"] for row in timed if math.isfinite(row.get("data_time", math.nan))]
     if waits and times:
         share = median(waits) / median(times)
         facts.append(("waiting for data", f"{median(waits):.3g} s an iteration, {share:.0%}"))
-    memory = [row["memory"] for row in run.train if "memory" in row]
+    memory = [row["memory"] for row in run.train if math.isfinite(row.get("memory", math.nan))]
     facts.append(("GPU memory, peak", f"{max(memory):.0f} MB" if memory else "not logged (no GPU)"))
     lasted = sum((start.text.lasted for start in run.starts), timedelta())
     if lasted:

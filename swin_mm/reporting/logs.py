@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,6 +18,7 @@ _STAMP = re.compile(r"^(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d) - ")
 _EPOCH = re.compile(r"Epoch\(train\)\s*\[\s*(\d+)\]\[\s*\d+/(\d+)\]")
 _TRAIN = re.compile(r"(?:Iter|Epoch)\(train\).*?\beta: (.+?)\s{2}")
 _RULE = "-" * 60
+_MOST_STEPS = 2**53  # beyond which a float does not tell one from the next
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,10 @@ def _read_start(folder: str) -> Start:
         try:
             row = json.loads(line)
             row["step"] = int(row["step"])
-        except (ValueError, KeyError, TypeError):
+            if not 0 <= row["step"] < _MOST_STEPS:
+                raise ValueError("no run counts so")
+        # What a kill, or somebody's own logger, leaves may be any text; Infinity is read as JSON.
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             broken += bool(line.strip())
             continue
         numbers = {key: value for key, value in row.items() if _is_number(value)}
@@ -138,7 +143,10 @@ def _iteration(step: int, last: float, text: Text) -> int:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether it is a number that a float holds."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return isinstance(value, float)
 
 
 def _lines(path: str) -> Iterable[str]:
@@ -164,11 +172,16 @@ def _read_text(path: str) -> Text:
             inside = True
         if inside:
             environment.append(line.rstrip())
-    moments = [datetime.strptime(stamp, "%Y/%m/%d %H:%M:%S") for stamp in stamps]
+    moments = [_moment(stamp) for stamp in stamps] or [None]
     block = "\n".join(environment).strip().removesuffix(_RULE).strip()
-    return Text(
-        moments[0] if moments else None, moments[-1] if moments else None, block, length, eta
-    )
+    return Text(moments[0], moments[-1], block, length, eta)
+
+
+def _moment(stamp: str) -> datetime | None:
+    try:
+        return datetime.strptime(stamp, "%Y/%m/%d %H:%M:%S")
+    except ValueError:  # a month 13: two processes wrote one line
+        return None
 
 
 def _merge(starts: Iterable[Start]) -> RunLog:

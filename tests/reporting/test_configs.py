@@ -70,3 +70,15 @@ def test_a_base_that_cannot_be_read_is_no_base(work_dir: Path, tmp_path: Path) -
 def test_a_run_without_a_config_is_an_error(work_dir: Path) -> None:
     with pytest.raises(UsageError, match="there is no config in"):
         read_run_config(str(work_dir), [])
+
+
+def test_a_dump_that_was_cut_short_is_passed_over_for_an_older_one(work_dir: Path) -> None:
+    older = work_dir / "20260101_000000" / "vis_data" / "config.py"
+    older.parent.mkdir(parents=True)
+    older.write_text(BASE)
+    for cut in ("", "model = dict(dep", "load_from = None\n"):
+        (work_dir / "net.py").write_text(cut)
+        assert read_run_config(str(work_dir), []).path == str(older)
+    older.unlink()
+    with pytest.raises(UsageError, match="net.py has no model: its dump was cut short"):
+        read_run_config(str(work_dir), [])

@@ -84,3 +84,11 @@ def test_the_environment_is_what_people_ask_for(start: Callable, steps: Callable
 )
 def test_a_span_is_two_units(span: timedelta, says: str) -> None:
     assert duration(span) == says
+
+
+def test_times_and_memory_that_are_not_finite_are_left_out(steps: Callable) -> None:
+    odd = {"time": float("inf"), "data_time": float("nan"), "memory": float("nan")}
+    rows = [{**row, "memory": 7} for row in steps(10, 20)]
+    told = speed_of(run_of([*rows, *({**row, **odd} for row in steps(30))]), None)
+    assert told == speed_of(run_of(rows), None)
+    assert planned_iterations(Config({"train_cfg": {"max_epochs": None}}), run_of(rows)) == 0

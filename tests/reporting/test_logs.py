@@ -96,3 +96,35 @@ def test_a_start_without_a_row_is_kept_only_if_it_is_alone(
     assert [one.name for one in read_run(str(folder)).starts] == ["20260105_000000"]
     start("20260101_000000", steps(10))
     assert [one.name for one in read_run(str(folder)).starts] == ["20260101_000000"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"loss": 1.0, "lr": 1, "step": Infinity}',
+        '{"loss": 1.0, "lr": 1, "step": NaN}',
+        '{"loss": 1.0, "lr": 1, "step": -3}',
+        '{"loss": 1.0, "lr": 1, "step": 1e300}',
+        "[" * 100_000,
+    ],
+)
+def test_a_line_that_no_run_logs_is_left_out(line: str, start: Callable, steps: Callable) -> None:
+    run = read_run(str(start("20260101_000000", [*steps(10), f"{line}\n", *steps(20)])))
+    assert trained(run) == [10, 20]
+    assert "1 line of scalars.json could not be read" in run.remarks[0]
+
+
+def test_a_value_that_no_float_holds_is_left_out(start: Callable, steps: Callable) -> None:
+    (row,) = steps(10)
+    run = read_run(str(start("20260101_000000", [{**row, "loss": 10**400, "loss_cls": 2}])))
+    assert "loss" not in run.train[0] and run.train[0]["loss_cls"] == 2
+
+
+def test_a_line_that_two_processes_wrote_into_each_other_has_no_time(
+    start: Callable, steps: Callable
+) -> None:
+    folder = start("20260101_000000", steps(10), log=["a line"])
+    log = folder / "20260101_000000" / "20260101_000000.log"
+    log.write_text(log.read_text() + "2026/13/41 00:99:00 - mmengine - INFO - torn\n")
+    text = read_run(str(folder)).last_text
+    assert text.began is not None and text.ended is None and not text.lasted
