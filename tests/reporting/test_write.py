@@ -1,5 +1,6 @@
 """The page on disk."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,24 @@ def test_a_page_needs_a_name_and_a_folder(tmp_path: Path) -> None:
         require_room(str(tmp_path), force=True)
     with pytest.raises(UsageError, match="there is no folder"):
         require_room(str(tmp_path / "nowhere" / "page.html"), force=True)
+
+
+def test_a_device_is_never_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "page.html"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match=r"page\.html is a device"):
+        require_room(str(pipe), force=True)
+
+
+def test_a_folder_that_takes_nothing_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    with pytest.raises(UsageError, match="nothing can be written into"):
+        require_room(str(tmp_path / "page.html"), force=False)
+
+
+def test_names_that_are_no_text_are_written_as_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    write_page("caf\udce9", str(path))
+    assert path.read_text(encoding="utf-8") == r"caf\udce9"
