@@ -22,21 +22,26 @@ _TITLES = {"bbox": "Boxes", "segm": "Masks"}
 Found = Mapping[str, Any]
 
 
-def judge_detections(coco: COCO, found: Sequence[Found]) -> Judgement:
+def judge_detections(
+    coco: COCO, found: Sequence[Found], *, categories: Sequence[int] | None = None
+) -> Judgement:
     """Compute AP by class, confusions, and how well each picture was done.
 
     Args:
         coco: the annotations.
         found: entries of COCO's results format, with `segmentation` or not.
+        categories: numbers of those that the model was to find, all by default; others count
+            neither way.
     """
+    categories = coco.getCatIds() if categories is None else categories
     by_image = defaultdict(list)
     for entry in found:
         by_image[entry["image_id"]].append(entry)
-    labels = {number: label for label, number in enumerate(coco.getCatIds())}
+    labels = {number: label for label, number in enumerate(categories)}
     counts = np.zeros((len(labels) + 1, len(labels) + 1), dtype=np.int64)
     graded = []
     for image in coco.getImgIds():
-        truth = coco.loadAnns(coco.getAnnIds(image))
+        truth = coco.loadAnns(coco.getAnnIds(image, catIds=categories))
         pairs = match(truth, by_image[image], labels)
         np.add.at(counts, tuple(pairs.T), 1)
         hits = int((pairs[:, 0] == pairs[:, 1]).sum())
@@ -44,14 +49,14 @@ def judge_detections(coco: COCO, found: Sequence[Found]) -> Judgement:
         detections = int((pairs[:, 1] < len(labels)).sum())
         if len(pairs):
             graded.append(Graded(image, 2 * hits / (objects + detections), objects))
-    names = (*(one["name"] for one in coco.loadCats(coco.getCatIds())), BACKGROUND)
+    names = (*(one["name"] for one in coco.loadCats(categories)), BACKGROUND)
     kinds = [
         kind
         for kind in _TITLES
         if all((kind == "bbox") or "segmentation" in entry for entry in found)
     ]
     return Judgement(
-        tuple(_average_precision(coco, found, kind) for kind in kinds),
+        tuple(_average_precision(coco, found, kind, categories) for kind in kinds),
         Confusion(names, counts, "objects", background=True),
         tuple(graded),
         measure=f"F1 of the picture's boxes at IoU {IOU} and score {SCORE}",
@@ -103,18 +108,20 @@ def match(truth: Sequence[Found], found: Sequence[Found], labels: Mapping[int, i
     return np.array(pairs, dtype=int).reshape(-1, 2)
 
 
-def _average_precision(coco: COCO, found: Sequence[Found], kind: str) -> Table:
+def _average_precision(
+    coco: COCO, found: Sequence[Found], kind: str, categories: Sequence[int]
+) -> Table:
     from pycocotools.cocoeval import COCOeval
 
     # A mask's size is its own, not that of the box beside it, as MMDetection has it.
     left_out = {"segm": "bbox", "bbox": "segmentation"}[kind]
     entries = [{key: one[key] for key in one if key != left_out} for one in found]
-    categories = coco.getCatIds()
     names = [one["name"] for one in coco.loadCats(categories)]
     counts = [len(coco.getAnnIds(catIds=[number], iscrowd=False)) for number in categories]
     if entries:
         judge = COCOeval(coco, coco.loadRes(entries), kind)
         judge.params.maxDets = list(_MOST)
+        judge.params.catIds = list(categories)
         judge.evaluate()
         judge.accumulate()
         precision = judge.eval["precision"]  # (IoUs, recalls, classes, sizes, limits)

@@ -90,13 +90,28 @@ def _open_detections(cfg: Config, found: Sequence[Found], evaluator: int) -> Sce
     if strays:
         raise UsageError(
             f"the predictions are of other pictures than {file} lists: {len(strays)} of their "
-            f"image_ids, {min(strays)} for one, are not in it"
+            f"image_ids, {min(strays, key=str)} for one, are not in it"
         )
-    numbers = coco.getCatIds()
+    numbers = _categories(coco, dataset)
     names = tuple(one["name"] for one in coco.loadCats(numbers))
     folder = os.path.join(root, (dataset.get("data_prefix") or {}).get("img", ""))
     opened = _open_objects(coco, found, folder, numbers)
-    return Scenes(judge_detections(coco, found), names, opened)
+    return Scenes(judge_detections(coco, found, categories=numbers), names, opened)
+
+
+def _categories(coco: COCO, dataset: Mapping[str, Any]) -> list[int]:
+    """Choose the categories that the data set names: of the others the model knows nothing."""
+    from mmdet.registry import DATASETS
+
+    kind = DATASETS.get(dataset["type"])
+    classes = list(kind._load_metainfo(dataset.get("metainfo")).get("classes") or ())
+    numbers = coco.getCatIds(catNms=classes)
+    if not numbers:  # which COCO's tools would take for all
+        raise UsageError(
+            f"none of the data set's classes, {', '.join(classes)}, is among the categories of its "
+            "annotations"
+        )
+    return numbers
 
 
 def _open_objects(coco: COCO, found: Sequence[Found], folder: str, numbers: Sequence[int]) -> Open:
@@ -117,7 +132,7 @@ def _open_objects(coco: COCO, found: Sequence[Found], folder: str, numbers: Sequ
         ]
 
     def open_(image: int | str) -> tuple[str, list[Item], list[Item]]:
-        truth = coco.loadAnns(coco.getAnnIds(image, iscrowd=False))
+        truth = coco.loadAnns(coco.getAnnIds(image, catIds=numbers, iscrowd=False))
         path = os.path.join(folder, coco.loadImgs(image)[0]["file_name"])
         return path, items(truth), items(by_image[image])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -102,7 +102,8 @@ def by_path(paths: Sequence[str], found: Sequence[Found]) -> dict[int, list[Foun
     numbers = {os.path.abspath(path): number for number, path in enumerate(paths)}
     if not any(os.path.abspath(str(entry["image_id"])) in numbers for entry in found):
         names = [os.path.basename(path) for path in paths]
-        numbers = {name: number for number, name in enumerate(names) if names.count(name) == 1}
+        often = Counter(names)
+        numbers = {name: number for number, name in enumerate(names) if often[name] == 1}
         place = os.path.basename
     else:
         place = os.path.abspath

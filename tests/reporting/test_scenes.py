@@ -52,6 +52,9 @@ def test_predictions_of_other_pictures_are_refused(annotations: dict, tmp_path: 
     (tmp_path / "annotations.json").write_text(json.dumps(annotations))
     with pytest.raises(UsageError, match="1 of their image_ids, 77 for one, are not in it"):
         open_scenes(config(tmp_path, "CocoMetric"), [OBJECT, {**OBJECT, "image_id": 77}])
+    mixed = [{**OBJECT, "image_id": one} for one in (77, "a video/000001")]
+    with pytest.raises(UsageError, match="2 of their image_ids, 77 for one"):
+        open_scenes(config(tmp_path, "CocoMetric"), mixed)
 
 
 @pytest.mark.parametrize(
@@ -91,3 +94,20 @@ def test_a_segmentors_truth_is_loaded_as_its_pipeline_does(tiny_scenes: Path) ->
     assert sum(int(one.mask.sum()) for one in truth) <= 72 * 96
     assert all(one.label < 150 for one in truth)
     assert len(scenes.judgement.graded) == len(paths) == 2
+
+
+def test_of_categories_that_the_model_was_not_taught_nothing_is_said(
+    annotations: dict, tmp_path: Path
+) -> None:
+    (tmp_path / "annotations.json").write_text(json.dumps(annotations))
+    cfg = config(tmp_path, "CocoMetric")
+    cfg.test_dataloader.dataset.metainfo = {"classes": ("dog",)}
+    found = {**OBJECT, "category_id": 5, "bbox": [60.0, 10.0, 20.0, 20.0]}
+    scenes = open_scenes(cfg, [found, {**found, "image_id": 2, "bbox": [10.0, 10.0, 20.0, 20.0]}])
+    assert scenes.names == ("dog",)
+    assert scenes.judgement.tables[0].mean[0] == pytest.approx(100)  # a cat is in the data
+    assert scenes.judgement.confusion.counts.tolist() == [[2, 0], [0, 0]]
+    assert [one.label for one in scenes.open(1)[1]] == [0]
+    cfg.test_dataloader.dataset.metainfo = {"classes": ("unicorn",)}
+    with pytest.raises(UsageError, match="none of the data set's classes, unicorn, is among"):
+        open_scenes(cfg, [])
