@@ -11,7 +11,7 @@ from typing import Any
 
 import jinja2
 
-from swin_mm.engine.errors import UsageError
+from swin_mm.engine.errors import RunError, UsageError
 from swin_mm.reporting import facts
 from swin_mm.reporting.charts import draw_charts
 from swin_mm.reporting.configs import RunConfig, read_run_config
@@ -103,6 +103,7 @@ def make_page(work_dir: str, wishes: Wishes, *, configs: Sequence[str] = ()) -> 
     scenes, found_by, no_scenes = _scenes_of(work_dir, config, no_config, wishes)
     cfg = config.cfg if config else None
     planned = facts.planned_iterations(cfg, run)
+    samples, not_shown = _samples_of(scenes, wishes.samples) if scenes else ([], ())
     starts = [start.name for start in run.starts]
     name = os.path.basename(os.path.abspath(work_dir))
     return _template().render(
@@ -127,7 +128,8 @@ def make_page(work_dir: str, wishes: Wishes, *, configs: Sequence[str] = ()) -> 
         judgement=scenes.judgement if scenes else None,
         confusion=scenes.judgement.confusion.largest(_CLASSES) if scenes else None,
         confusions=scenes.judgement.confusion.strongest(_CONFUSIONS) if scenes else [],
-        samples=_samples_of(scenes, wishes.samples) if scenes else [],
+        samples=samples,
+        not_shown=not_shown,
     )
 
 
@@ -167,7 +169,7 @@ def _scenes_of(
         )
         found = read_predictions(path)
         scenes = place_beside_truth(config.cfg, found, data_root=wishes.data_root)
-    except UsageError as error:
+    except (UsageError, RunError, OSError) as error:
         if named:
             raise
         first = str(error).partition("\n")[0]
@@ -194,21 +196,30 @@ def _no_validation(run: RunLog, cfg: Any) -> str:
     return f"The run has no metrics yet: it came to no validation{every}."
 
 
-def _samples_of(scenes: Scenes, count: int) -> list[Sample]:
+def _samples_of(scenes: Scenes, count: int) -> tuple[list[Sample], tuple[str, ...]]:
+    """Draw the chosen pictures, and name those that cannot be drawn, with the reason."""
     chosen = choose(scenes.judgement.graded, count)
     limit = max(BUDGET // (2 * max(len(chosen), 1)), _LEAST)
     colours = colours_for(scenes.judgement.confusion.ranked(), len(scenes.names))
     looks = [Look(name, colour) for name, colour in zip(scenes.names, colours, strict=True)]
-    samples = []
+    samples, not_shown = [], []
     for reason, graded in chosen:
         path, truth, found = scenes.open(graded.image)
         picture = read_picture(path)
+        name = os.path.basename(path)
         if picture is None:
+            not_shown.append(f"{name} cannot be read")
+            continue
+        sizes = {one.mask.shape for one in (*truth, *found) if one.mask is not None}
+        if odd := sizes - {picture.shape[:2]}:  # turned by its EXIF orientation, for one
+            height, width = min(odd)
+            met = f"{picture.shape[1]}x{picture.shape[0]}"
+            not_shown.append(f"{name} is {met} px, its annotations are of {width}x{height}")
             continue
         draw = functools.partial(draw_side, picture=picture, looks=looks, limit=limit)
         sides = (draw("truth", items=truth), draw("prediction", items=found))
-        samples.append(Sample(reason, os.path.basename(path), graded.measure, sides))
-    return samples
+        samples.append(Sample(reason, name, graded.measure, sides))
+    return samples, tuple(not_shown)
 
 
 @functools.cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -65,6 +66,7 @@ def read_predictions(path: str) -> list[Mapping[str, Any]]:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
         lacking = [one for one in found if not _needed(one) <= one.keys()]
+        odd = [one for one in found if not lacking and not _is_sound(one)]
     except FileNotFoundError as error:
         raise UsageError(f"there are no predictions {path}") from error
     except (ValueError, AttributeError, TypeError) as error:
@@ -72,12 +74,27 @@ def read_predictions(path: str) -> list[Mapping[str, Any]]:
     if lacking:
         absent = ", ".join(sorted(_needed(lacking[0]) - lacking[0].keys()))
         raise UsageError(f"{path} {_RULE}: {len(lacking)} entries lack {absent}")
+    if odd:
+        raise UsageError(f"{path} {_RULE}: {len(odd)} entries hold others, {str(odd[0])[:200]}")
     return found
 
 
 def _needed(entry: Mapping[str, Any]) -> set[str]:
     """Objects have a box and a score, labelled pixels have a mask and none."""
     return {"image_id", "category_id", "bbox" if "score" in entry else "segmentation"}
+
+
+def _is_sound(entry: Mapping[str, Any]) -> bool:
+    """Whether the values of an entry are of the kinds that COCO's tools take."""
+    box, region = entry.get("bbox", [0] * 4), entry.get("segmentation", {})
+    numbers = [entry.get("score", 0), *(box if isinstance(box, list) else [None])]
+    return (
+        isinstance(entry["image_id"], int | str)
+        and isinstance(entry["category_id"], int)
+        and len(numbers) == 5
+        and all(isinstance(one, int | float) and math.isfinite(one) for one in numbers)
+        and isinstance(region, dict | list)
+    )
 
 
 def last_checkpoint(work_dir: str) -> str | None:

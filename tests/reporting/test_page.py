@@ -16,11 +16,13 @@ HOSTILE = '<script>alert("x")<'
 COMMANDS = {"predict": "PREDICT", "data": "DATA", "checkpoint": "CHECKPOINT"}
 CONFIG = """
 default_scope = "mmdet"
+model = dict(type="MaskRCNN")
 train_cfg = dict(max_iters=40, val_interval=40)
 val_dataloader = dict(dataset=dict(type="CocoDataset"))
 test_dataloader = dict(dataset=dict(
     type="CocoDataset", data_root={root!r}, ann_file="annotations.json",
-    data_prefix=dict(img="pictures")))
+    data_prefix=dict(img="pictures"),
+    metainfo=dict(classes=('<script>alert("x")<', "dog", "yeti"))))
 test_evaluator = dict(type="CocoMetric")
 """
 
@@ -118,10 +120,13 @@ def test_predictions_bring_tables_confusions_and_pictures(
 ) -> None:
     (work_dir / "net.py").write_text(CONFIG.format(root="nowhere"))
     wishes = Wishes(predictions=found, data_root=str(data), samples=12)
-    page = Outline(make_page(str(work_dir), wishes))
+    html = make_page(str(work_dir), wishes)
+    page = Outline(html)
     images = [attributes for tag, attributes in page.tags if tag == "img"]
     assert [one["alt"].partition(" of ")[0] for one in images] == ["truth", "prediction"] * 2
     assert all(one["src"].startswith("data:image/jpeg;base64,") for one in images)
+    sides = [attributes for _, attributes in page.tags if attributes.get("class") == "side"]
+    assert len(sides) == 4 and html.count('<div class="side">prediction</div>') == 2
     assert "Boxes" in page.text
     assert "Most frequent" in page.text
     assert "1 class of 3 without a figure" in page.text
@@ -134,7 +139,18 @@ def test_pictures_that_are_gone_are_left_out(work_dir: Path, data: Path, found: 
     for path in (data / "pictures").iterdir():
         path.write_text("no picture")
     page = Outline(make_page(str(work_dir), Wishes(predictions=found)))
-    assert "none could be read" in page.text
+    assert "Not shown: " in page.text and "2.jpg cannot be read" in page.text
+
+
+def test_a_picture_of_another_size_than_its_annotations_is_named(
+    work_dir: Path, data: Path, found: str
+) -> None:
+    (work_dir / "net.py").write_text(CONFIG.format(root=str(data)))
+    turned = np.full((100, 50, 3), 90, np.uint8)  # as OpenCV reads it by its EXIF orientation
+    cv2.imwrite(str(data / "pictures" / "2.jpg"), turned)
+    page = Outline(make_page(str(work_dir), Wishes(predictions=found)))
+    assert "Not shown: 2.jpg is 50x100 px, its annotations are of 100x50." in page.text
+    assert page.count("img") == 2
 
 
 def test_what_was_asked_for_by_name_must_be_there(work_dir: Path, found: str) -> None:

@@ -26,6 +26,12 @@ def test_predictions_are_objects_or_labelled_pixels(tmp_path: Path) -> None:
         ('{"images": []}', "COCO's results format"),
         ('[{"image_id": 1, "category_id": 1, "score": 0.5}]', "1 entries lack bbox"),
         ('[{"image_id": 1, "category_id": 1}]', "lack segmentation"),
+        (json.dumps([{**OBJECT, "image_id": [1]}]), "1 entries hold others, .'image_id': .1."),
+        (json.dumps([{**OBJECT, "category_id": "cat"}]), "hold others"),
+        (json.dumps([{**OBJECT, "score": float("nan")}]), "hold others"),
+        (json.dumps([{**OBJECT, "bbox": [0, 0, 1]}]), "hold others"),
+        (json.dumps([{**OBJECT, "bbox": None}]), "hold others"),
+        (json.dumps([{**OBJECT, "segmentation": 3}]), "hold others"),
     ],
 )
 def test_other_files_are_refused(text: str, says: str, tmp_path: Path) -> None:
