@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import io
 import os
+import select
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -27,10 +29,16 @@ def run_tool(main: Callable[[], None]) -> int:
 
     Returns:
         The exit code: 0, 1 after a run that could not go on, 2 after a usage error, 130 after
-        Ctrl-C.
+        Ctrl-C, 141 where whoever reads the output has gone.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of files are any bytes
+            stream.reconfigure(errors="backslashreplace")
     try:
-        main()
+        try:
+            main()
+        finally:
+            print(end="", flush=True)  # here, and not behind the last line of Python
     except (UsageError, RunError) as error:
         local_rank = os.environ.get("LOCAL_RANK", "0")
         message = str(error).replace("unsafe=True", "--unsafe")  # as a command's user says it
@@ -41,6 +49,8 @@ def run_tool(main: Callable[[], None]) -> int:
             print(f"error (local rank {local_rank}): {first}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     except OSError as error:  # a folder that cannot be written, a full disk
+        if isinstance(error, BrokenPipeError) and _output_is_gone():
+            return 141
         print(f"error: {error}", file=sys.stderr)
         return 2
     except (KeyError, TypeError, ImportError) as error:
@@ -55,6 +65,21 @@ def run_tool(main: Callable[[], None]) -> int:
         print("stopped by the user", file=sys.stderr)
         return 130
     return 0
+
+
+def _output_is_gone() -> bool:
+    """Whether it was the output that broke, as `| head` leaves it; if so, let go of it."""
+    poll = select.poll()
+    try:
+        number = sys.stdout.fileno()
+    except (AttributeError, OSError):  # there is none, or it is no file
+        return False
+    poll.register(number, select.POLLOUT)
+    if not any(events & select.POLLERR for _, events in poll.poll(0)):
+        return False
+    # Python would try once more at its end, and complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+    return True
 
 
 def near(name: str, names: Iterable[str]) -> str:

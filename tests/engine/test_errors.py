@@ -1,5 +1,7 @@
 """How commands fail."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,35 @@ def test_a_stop_by_the_user_is_exit_code_130() -> None:
         raise KeyboardInterrupt
 
     assert run_tool(stopped) == 130
+
+
+@pytest.mark.parametrize("length", [10, 100_000])  # within a buffer, and beyond
+def test_output_that_nobody_reads_ends_a_command_in_silence(
+    length: int, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> None:
+        print("x" * length)
+        sys.exit(1)
+
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert run_tool(told) == 141
+    assert capsys.readouterr().err == ""
+
+
+def test_another_pipe_that_breaks_is_an_error(capsys: pytest.CaptureFixture) -> None:
+    def broken() -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    assert run_tool(broken) == 2
+    assert "Broken pipe" in capsys.readouterr().err
+
+
+def test_a_name_that_is_no_text_can_be_printed(capsys: pytest.CaptureFixture) -> None:
+    assert run_tool(lambda: print("caf\udce9 \u00e9")) == 0
+    assert capsys.readouterr().out == "caf\\udce9 \u00e9\n"
 
 
 def test_only_near_names_are_proposed() -> None:

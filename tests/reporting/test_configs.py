@@ -80,5 +80,5 @@ def test_a_dump_that_was_cut_short_is_passed_over_for_an_older_one(work_dir: Pat
         (work_dir / "net.py").write_text(cut)
         assert read_run_config(str(work_dir), []).path == str(older)
     older.unlink()
-    with pytest.raises(UsageError, match="net.py has no model: its dump was cut short"):
+    with pytest.raises(UsageError, match=r"net\.py has no model: its dump was cut short"):
         read_run_config(str(work_dir), [])

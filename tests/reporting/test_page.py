@@ -9,8 +9,9 @@ import cv2
 import numpy as np
 import pytest
 
-from swin_mm.engine.errors import UsageError
+from swin_mm.engine.errors import RunError, UsageError
 from swin_mm.reporting import Wishes, make_page, require_run
+from swin_mm.reporting import page as page_room
 
 HOSTILE = '<script>alert("x")<'
 COMMANDS = {"predict": "PREDICT", "data": "DATA", "checkpoint": "CHECKPOINT"}
@@ -132,6 +133,20 @@ def test_predictions_bring_tables_confusions_and_pictures(
     assert "1 class of 3 without a figure" in page.text
     one = make_page(str(work_dir), Wishes(predictions=found, data_root=str(data), samples=1))
     assert Outline(one).count("img") == 2
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left"), RunError("No space left")])
+def test_a_test_that_fails_costs_no_page(
+    error: Exception, work_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    (work_dir / "net.py").write_text(CONFIG.format(root="nowhere"))
+    monkeypatch.setattr(page_room, "last_checkpoint", lambda _: "iter_20.pth")
+    monkeypatch.setattr(page_room, "predict", fail)
+    page = Outline(make_page(str(work_dir), Wishes(commands=COMMANDS)))
+    assert "No space left" in page.text and page.count("svg") == 3
 
 
 def test_pictures_that_are_gone_are_left_out(work_dir: Path, data: Path, found: str) -> None:
