@@ -10,10 +10,12 @@ MMDetection or MMSegmentation, whichever is installed, at least one, trains and 
 import argparse
 import importlib.util
 import json
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
 
+LONGEST = 86_400  # seconds that a probe may take
 ROOM = Path(__file__).resolve().parents[1] / "swin_mm" / "doctor"
 
 
@@ -28,10 +30,12 @@ def load_room() -> ModuleType:
     return room
 
 
-def tell(probe: str) -> None:
-    """Show on a terminal how far it is."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{probe}", end="", file=sys.stderr, flush=True)
+def tell(line: str) -> None:
+    """Show how far it is, beside the output: in one line of a terminal, or line by line."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+    elif line:
+        print(line, file=sys.stderr, flush=True)
 
 
 def main() -> None:
@@ -47,19 +51,23 @@ def main() -> None:
         "--timeout", type=float, default=180.0, metavar="S", help="for one probe, seconds (180)"
     )
     args = parser.parse_args()
-    if args.timeout <= 0:
-        parser.error(f"--timeout must be above 0 seconds, not {args.timeout:g}")
+    if not 0 < args.timeout <= LONGEST:
+        parser.error(f"--timeout must be above 0 and at most {LONGEST} s, not {args.timeout:g}")
     doctor = load_room()
     try:
-        diagnosis = doctor.examine(
-            quick=args.quick, timeout=args.timeout, tell=lambda probe: tell(f"examined {probe}")
-        )
+        diagnosis = doctor.examine(quick=args.quick, timeout=args.timeout, tell=tell)
     except KeyboardInterrupt:
         print("stopped by the user", file=sys.stderr)
         sys.exit(130)
     tell("")
+    if sys.stdout is not None:  # names of folders are any bytes
+        sys.stdout.reconfigure(errors="backslashreplace")
     as_json = args.json and json.dumps(doctor.as_json(diagnosis), indent=2)
-    print(as_json or doctor.as_text(diagnosis))
+    try:
+        print(as_json or doctor.as_text(diagnosis), flush=True)
+    except BrokenPipeError:  # as `| head` leaves it; Python would complain once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
     sys.exit(0 if diagnosis.well else 1)
 
 

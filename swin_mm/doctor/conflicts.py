@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from .child import Answer
-from .cures import Installed, Trouble, pip
+from .cures import Installed, Trouble, pip, python
 from .machine import GIB, Machine
 from .packages import OPENMMLAB
 
@@ -18,6 +18,10 @@ def conflicts(
     packages: Installed, machine: Machine, answers: Mapping[str, Answer]
 ) -> Iterator[Trouble]:
     """Go through what is wrong, or will be, whatever the probes say."""
+    if not answers["contradictions"].facts.get("pip", True):
+        yield Trouble(
+            "this environment has no pip, which the commands here call", python("-m ensurepip")
+        )
     yield from _families(packages)
     yield from _torch(answers["torch"], packages)
     yield from _places(machine, answers["torch"])

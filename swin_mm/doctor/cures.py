@@ -45,10 +45,15 @@ class Trouble:
     cure: str = ""
 
 
+def python(words: str) -> str:
+    """A command of this interpreter."""
+    known = shutil.which("python") == sys.executable
+    return f"{'python' if known else shlex.quote(sys.executable)} {words}"
+
+
 def pip(words: str) -> str:
     """A command of this interpreter's own pip."""
-    known = shutil.which("python") == sys.executable
-    return f"{'python' if known else shlex.quote(sys.executable)} -m pip {words}"
+    return python(f"-m pip {words}")
 
 
 def install(library: str, packages: Installed) -> str:

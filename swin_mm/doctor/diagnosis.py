@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -59,16 +60,19 @@ def examine(
     Args:
         quick: leave out the trial of torch's compiler, which takes longer than all the rest.
         timeout: seconds that one probe may take.
-        tell: is handed the name of every probe that has answered.
+        tell: is handed a line when the work begins, and one for every probe that has answered.
     """
     packages = installed()
     names = [*(() if quick else ("compile",)), *PROBES, *(f"library:{one}" for one in OPTIONAL)]
 
+    number = itertools.count(1)
+
     def answer(name: str) -> tuple[str, Answer]:
         told = ask(name, timeout=timeout)
-        tell(name)
+        tell(f"{next(number)} of {len(names)}: {name}")
         return name, told
 
+    tell(f"Trying {len(names)} things, each in a process of its own; it takes a minute or a few")
     # Two at a time: each imports torch, and takes a core and up to 1 GB.
     with ThreadPoolExecutor(2) as pool:
         answers = dict(pool.map(answer, names))

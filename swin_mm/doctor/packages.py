@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ def installed(path: Sequence[str] | None = None) -> dict[str, tuple[Distribution
     """
     found: dict[str, Distribution] = {}
     for one in metadata.distributions(path=list(sys.path if path is None else path)):
-        name = _normal(one.metadata["Name"] or "")
+        name = _normal(_name(one))
         if name and name not in found:  # the first on the path is the one that is imported
             found[name] = _read(one)
     return {
@@ -75,15 +76,26 @@ def installed(path: Sequence[str] | None = None) -> dict[str, tuple[Distribution
     }
 
 
+def _name(one: metadata.Distribution) -> str:
+    """The name, or nothing where a distribution was deleted half way."""
+    folder = os.path.basename(str(getattr(one, "_path", "")))
+    if folder.startswith("~"):  # to which pip renames what it deletes
+        return ""
+    try:
+        return str(one.metadata["Name"] or "")
+    except Exception:  # broken files fail in any way, by Python's version
+        return ""
+
+
 def _read(one: metadata.Distribution) -> Distribution:
     where, editable = str(Path(str(one.locate_file(""))).resolve()), False
     try:
         origin = json.loads(one.read_text("direct_url.json") or "{}")
-    except ValueError:
-        origin = {}
-    if origin.get("dir_info", {}).get("editable"):
-        where, editable = unquote(str(origin.get("url", "")).removeprefix("file://")), True
-    return Distribution(one.metadata["Name"], one.version, where, editable)
+        if origin.get("dir_info", {}).get("editable"):
+            where, editable = unquote(str(origin.get("url", "")).removeprefix("file://")), True
+    except (ValueError, AttributeError):  # no JSON, or none that pip writes
+        pass
+    return Distribution(_name(one), one.metadata["Version"] or "unknown", where, editable)
 
 
 def _normal(name: str) -> str:

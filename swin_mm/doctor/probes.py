@@ -131,8 +131,9 @@ def contradictions() -> dict[str, Any]:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "check"]
     # The checkout is in reach of this process, and is no installation.
     bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    told = subprocess.run(command, capture_output=True, text=True, cwd=sys.prefix, env=bare).stdout
-    return {"lines": [line for line in told.splitlines() if line and "No broken" not in line]}
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=sys.prefix, env=bare)
+    lines = [line for line in ended.stdout.splitlines() if line and "No broken" not in line]
+    return {"lines": lines, "pip": "No module named pip" not in ended.stderr}
 
 
 def backbone() -> dict[str, Any]:

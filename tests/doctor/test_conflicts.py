@@ -78,3 +78,9 @@ def test_what_pip_check_says_becomes_commands(packages, machine, answers):
     assert imaug.cure.endswith('install "imaug"')
     check = {"contradictions": Answer(True, {"lines": lines})}
     assert told(packages, machine, answers | check).count("\n") == 1
+
+
+def test_an_environment_without_pip_is_told_how_to_get_it(packages, machine, answers):
+    bare = answers | {"contradictions": Answer(True, {"lines": [], "pip": False})}
+    assert "has no pip, which the commands here call | " in told(packages, machine, bare)
+    assert told(packages, machine, bare).endswith(" -m ensurepip")

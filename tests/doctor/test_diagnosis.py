@@ -24,12 +24,20 @@ def examined(monkeypatch, packages, answers, machine):
 def test_all_is_well_where_every_probe_succeeds(examined):
     diagnosis, asked = examined()
     assert diagnosis.well and diagnosis.wanting == ()
-    assert len(asked) == len(set(asked)) == len(diagnosis.evidence.answers)
+    assert len(asked) == len(set(asked)) == len(diagnosis.evidence.answers) + 1
+
+
+def test_it_says_what_it_does_and_how_far_it_is(examined):
+    first, *lines = examined(quick=True)[1]
+    assert first.startswith(f"Trying {len(lines)} things")
+    numbers = [int(line.partition(" of ")[0]) for line in lines]
+    assert sorted(numbers) == list(range(1, len(lines) + 1))
+    assert any(line.endswith(f" of {len(lines)}: detector") for line in lines)
 
 
 def test_a_quick_look_leaves_the_compiler_alone(examined):
-    assert "compile" in examined()[1]
-    assert "compile" not in examined(quick=True)[1]
+    assert ": compile" in "".join(examined()[1])
+    assert ": compile" not in "".join(examined(quick=True)[1])
 
 
 def test_a_toolbox_that_is_installed_must_work(examined, packages):

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +55,25 @@ def test_a_broken_record_is_survived(site, tmp_path):
     (record,) = tmp_path.rglob("direct_url.json")
     record.write_text("{")
     assert installed(path)["torch"][0].editable is False
+
+
+@pytest.mark.parametrize("origin", ["[1]", '{"dir_info": 3}', "no json", b"\xff\xfe"])
+def test_what_pip_did_not_write_is_no_origin(origin, site):
+    path = site("onedl-mmcv")
+    file = next(Path(path).iterdir()) / "direct_url.json"
+    file.write_bytes(origin if isinstance(origin, bytes) else origin.encode())
+    (there,) = installed([path])["mmcv"]
+    assert there.where == path and not there.editable
+
+
+def test_what_is_left_of_a_deleted_distribution_is_none(site):
+    path = site("onedl-mmcv")
+    renamed = Path(path) / "~mcv-2.1.0.dist-info"  # as pip leaves it when it is stopped
+    renamed.mkdir()
+    (renamed / "METADATA").write_text("Name: mmcv\nVersion: 2.1.0\n")
+    (Path(path) / "mmdet-3.0.dist-info").mkdir()
+    (Path(path) / "torch-2.0.dist-info").mkdir()
+    (Path(path) / "torch-2.0.dist-info" / "METADATA").write_text("Name: torch\n")
+    found = installed([path])
+    assert [one.name for one in found["mmcv"]] == ["onedl-mmcv"]
+    assert found["mmdet"] == () and found["torch"][0].version == "unknown"
