@@ -14,6 +14,7 @@ from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
 _TRUTHS = ("gt_instances", "gt_sem_seg", "gt_panoptic_seg")
+_SIDES = ("truth", "prediction")  # as the hosts place them
 
 
 class PredictionPictures(Hook):
@@ -86,17 +87,38 @@ class PredictionPictures(Hook):
         path = os.path.join(self.folder, f"{stem}.png")
         if path in self.paths:  # two folders of a data set may use one name
             path = os.path.join(self.folder, f"{stem}_{len(self.paths)}.png")
-        options = {}
+        options: dict[str, Any] = {"draw_gt": any(name in sample for name in _TRUTHS)}
         if "pred_instances" in sample:
             options["pred_score_thr"] = self.score_threshold
+        picture = mmcv.imread(sample.img_path, channel_order="rgb")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of boxes that end on the border
             runner.visualizer.add_datasample(
-                stem,
-                mmcv.imread(sample.img_path, channel_order="rgb"),
-                data_sample=sample,
-                draw_gt=any(name in sample for name in _TRUTHS),
-                out_file=path,
-                **options,
+                stem, picture, data_sample=sample, out_file=path, **options
             )
+        if options["draw_gt"]:
+            _name_sides(path, width=picture.shape[1])
         self.paths.append(path)
+
+
+def _name_sides(path: str, *, width: int) -> None:
+    """Write above the two halves of a drawn picture which is which.
+
+    Args:
+        path: of the PNG.
+        width: of the picture itself, px; what is not drawn as two of them is left as it is.
+    """
+    import cv2
+
+    drawn = cv2.imread(path, cv2.IMREAD_COLOR)
+    if drawn is None or drawn.shape[1] != len(_SIDES) * width:
+        return
+    scale = min(max(width / 800, 0.35), 2.0)  # of letters that are 22 px high at 1
+    strip = np.full((round(32 * scale) + 4, drawn.shape[1], 3), 255, np.uint8)
+    for number, side in enumerate(_SIDES):
+        place = (number * width + 4, strip.shape[0] - round(8 * scale) - 2)
+        thick = max(round(1.6 * scale), 1)
+        cv2.putText(
+            strip, side, place, cv2.FONT_HERSHEY_SIMPLEX, scale, (0, 0, 0), thick, cv2.LINE_AA
+        )
+    cv2.imwrite(path, np.concatenate([strip, drawn]))

@@ -31,8 +31,8 @@ class Visualizer:
     def add_datasample(
         self, name: str, image: np.ndarray, *, out_file: str, **asked: object
     ) -> None:
-        """Write."""
-        cv2.imwrite(out_file, image)
+        """Write, twice side by side where the truth is wanted, as the hosts do."""
+        cv2.imwrite(out_file, np.hstack([image, image]) if asked["draw_gt"] else image)
         self.asked.append(asked)
 
 
@@ -87,3 +87,19 @@ def test_truth_is_drawn_where_there_is_one(picture: str, namesake: str, tmp_path
     truth = [asked["draw_gt"] for asked in runner.visualizer.asked]
     assert truth == [True, False]
     assert runner.visualizer.asked[0]["pred_score_thr"] == 0.4
+
+
+@pytest.mark.parametrize("width", [96, 1200])
+def test_truth_and_prediction_bear_their_names(width: int, tmp_path: Path) -> None:
+    path = str(tmp_path / "a.png")
+    cv2.imwrite(path, np.zeros((60, width, 3), np.uint8))
+    hook = PredictionPictures(str(tmp_path / "drawn"))
+    sample = Sample(img_path=path, gt_instances=[], pred_instances=[])
+    hook.after_test_iter(SimpleNamespace(visualizer=Visualizer()), 0, outputs=[sample])
+    drawn = cv2.imread(hook.paths[0])
+    strip, below = drawn[:-60], drawn[-60:]
+    assert drawn.shape[1] == 2 * width and not below.any()
+    for half in (strip[:, :width], strip[:, width:]):
+        assert half.min() < 100 and half[:, -2:].min() == 255  # a word, and whole
+        assert half[:1].min() == half[-1:].min() == 255
+    assert not np.array_equal(strip[:, :width], strip[:, width:])
