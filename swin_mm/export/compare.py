@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from swin_mm.backbones.body import SwinBody
+from swin_mm.export.errors import ExportError
 
 TOLERANCE = 1e-4
 """Largest difference that is let pass, by the largest value of an output."""
@@ -111,17 +112,27 @@ def compare(
         runtime: its name.
         sizes: batch, height and width, px.
         from_pixels: whether it takes pixels from 0 to 255 rather than normalised pictures.
+
+    Raises:
+        ExportError: if the network itself cannot compute a size, for want of memory.
     """
     backbone = backbone_of(network)
     generator = torch.Generator().manual_seed(0)
     rows = []
     for batch, height, width in sizes:
         shape = (batch, backbone.patch_embed.projection.in_channels, height, width)
-        pictures = torch.randn(shape, generator=generator)
-        if from_pixels:
-            pictures = torch.rand(shape, generator=generator) * 255
-        with torch.no_grad():
-            expected = network(pictures)
+        try:
+            pictures = torch.randn(shape, generator=generator)
+            if from_pixels:
+                pictures = torch.rand(shape, generator=generator) * 255
+            with torch.no_grad():
+                expected = network(pictures)
+        except (RuntimeError, MemoryError) as error:
+            first = str(error).strip().partition("\n")[0]
+            raise ExportError(
+                f"the network itself cannot compute {batch} of {height}x{width} px, with which "
+                f"the export is to be compared: {first}"
+            ) from error
         expected = [expected] if isinstance(expected, Tensor) else list(expected)
         error, failure = math.inf, ""
         try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import signal
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -106,7 +109,10 @@ def export(
     )
     sizes = [*sizes_to_compare(network), *([(1, *image_size)] if image_size else [])]
     # Beside the final place, under the final names, by which files name each other.
-    with tempfile.TemporaryDirectory(prefix=".export-", dir=out.parent) as folder:
+    with (
+        _ended_by_sigterm(),
+        tempfile.TemporaryDirectory(prefix=".export-", dir=out.parent) as folder,
+    ):
         path = Path(folder) / out.name
         tell(f"Writing {to}")
         write(program, path, description)
@@ -127,6 +133,23 @@ def export(
         for name in (*beside, out.name):  # what is loaded last, when all that it needs is there
             os.replace(Path(folder) / name, out.parent / name)
     return Exported((out, *(out.parent / name for name in beside)), comparison)
+
+
+@contextlib.contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM, as clusters stop jobs, be an exit that deletes what is half written."""
+    if threading.current_thread() is not threading.main_thread():  # where Python hears none
+        yield
+        return
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _check(
@@ -152,7 +175,12 @@ def _check(
         raise ExportError(f"a picture has 1x1 px at least, got {image_size[0]}x{image_size[1]}")
     if not out.parent.is_dir():
         raise ExportError(f"there is no folder {out.parent} for {out.name}: make it first")
-    beside = [out, out.with_suffix(".bin")] if to == "openvino" else [out]
-    there = [str(file) for file in beside if file.exists()]
+    if not os.access(out.parent, os.W_OK):
+        raise ExportError(f"nothing can be written into {out.parent}: name another place")
+    beside = {"openvino": [out.with_suffix(".bin")], "onnx": [out.with_name(f"{out.name}.data")]}
+    files = [out, *beside.get(to, ())]
+    if odd := [str(file) for file in files if file.exists() and not file.is_file()]:
+        raise ExportError(f"{odd[0]} is a folder or a device, not a file: name another")
+    there = [str(file) for file in files if file.exists()]
     if there and not force:
         raise ExportError(f"{' and '.join(there)} is there already. Name another, or pass --force")

@@ -66,7 +66,7 @@ def _build(cfg: Any, described: Mapping[str, Any]) -> nn.Module:
         warnings.simplefilter("ignore")  # of losses, which export nothing
         try:
             return revert_sync_batchnorm(MODELS.build(described))
-        except (TypeError, ValueError, KeyError) as error:
+        except Exception as error:  # the hosts' classes fail in any way
             raise ExportError(f"the config's model cannot be built: {error}") from error
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -103,6 +104,9 @@ def describe(
         part: of which model it is.
         pixels: how pictures are normalised.
         classes: names of a segmentor's logits.
+
+    Raises:
+        ExportError: if the backbone's maps are not what the neck takes.
     """
     if part == "model":
         return Description(
@@ -111,7 +115,13 @@ def describe(
     if part == "backbone":
         outputs = tuple(f"map{stage}" for stage in network.out_indices)
         return Description(part, outputs, tuple(network.out_strides), pixels)
-    levels = getattr(network.neck, "num_outs", len(network.backbone.out_indices))
+    channels = network.backbone.patch_embed.projection.in_channels
+    try:
+        with torch.no_grad():  # not every neck says how many maps it returns
+            levels = len(network(torch.zeros(1, channels, 64, 64)))
+    except Exception as error:  # it is the host's
+        first = str(error).strip().partition("\n")[0]
+        raise ExportError(f"the backbone and its neck do not run together: {first}") from error
     return Description(part, tuple(f"map{level}" for level in range(levels)), (), pixels)
 
 

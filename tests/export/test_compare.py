@@ -4,6 +4,7 @@ import pytest
 import torch
 from rich.console import Console
 
+from swin_mm.export import ExportError
 from swin_mm.export.compare import TOLERANCE, compare, sizes_to_compare, sizes_to_trace
 
 
@@ -70,3 +71,8 @@ def test_the_table_says_what_is_wrong_and_where(network):
     told = console.export_text()
     assert "a runtime 1.0" in told
     assert "2 of 61x143" in told and "3x9 2x5" in told and "1.0e+00" in told and "wrong" in told
+
+
+def test_a_size_that_the_network_itself_cannot_compute_is_told(network):
+    with pytest.raises(ExportError, match="cannot compute 1 of 9999999x9999999 px"):
+        compare(network, None, runtime="none", sizes=[(1, 9_999_999, 9_999_999)])

@@ -1,7 +1,9 @@
 """Whole exports: written, read back by the runtime, compared, kept or not."""
 
 import json
+import os
 import shutil
+import signal
 import sys
 
 import cv2
@@ -177,16 +179,40 @@ def test_what_computes_something_else_is_not_kept(tmp_path):
         ("none/n.onnx", {"to": "onnx"}, "there is no folder"),
         ("old.onnx", {"to": "onnx"}, "is there already"),
         ("old.xml", {"to": "openvino"}, "old.bin is there already"),
+        ("large.onnx", {"to": "onnx"}, "large.onnx.data is there already"),
+        ("folder.pt2", {"to": "torch-export", "force": True}, "folder.pt2 is a folder or a device"),
     ],
 )
 def test_what_cannot_come_to_an_end_is_refused_at_once(
     small, tmp_path, monkeypatch, name, options, message
 ):
-    for old in ("old.onnx", "old.bin"):
+    for old in ("old.onnx", "old.bin", "large.onnx.data"):
         (tmp_path / old).write_text("old")
+    (tmp_path / "folder.pt2").mkdir()
     monkeypatch.setattr("swin_mm.export.exporting.trace", None)
     with pytest.raises(ExportError, match=message):
         export(small, tmp_path / name, **options)
+
+
+def test_a_folder_that_takes_nothing_is_refused_at_once(small, tmp_path, monkeypatch):
+    monkeypatch.setattr("swin_mm.export.exporting.trace", None)
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    with pytest.raises(ExportError, match="nothing can be written into"):
+        export(small, tmp_path / "n.pt2", to="torch-export")
+
+
+def test_sigterm_leaves_nothing_half_written(small, tmp_path, monkeypatch):
+    def stopped(program, path, description):
+        path.write_text("half")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("swin_mm.export.exporting.trace", lambda *_, **__: None)
+    monkeypatch.setattr("swin_mm.export.to_torch.write", stopped)
+    with pytest.raises(SystemExit) as stop:
+        export(small, tmp_path / "n.pt2", to="torch-export")
+    assert stop.value.code == 143 and not list(tmp_path.iterdir())
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @pytest.mark.parametrize(

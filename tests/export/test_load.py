@@ -52,3 +52,8 @@ def test_a_model_that_cannot_be_built_is_told(segmentor_cfg, host):
     cfg.model.backbone.depths = (1, 2, 3)
     with pytest.raises(ExportError, match="cannot be built"):
         load_part(cfg, None, "backbone")
+    cfg = segmentor_cfg()
+    cfg.model.decode_head.pool_scales = 3  # the host's own error is a TypeError or worse
+    cfg.model.decode_head.in_index = None
+    with pytest.raises(ExportError, match="cannot be built"):
+        load_part(cfg, None, "model")

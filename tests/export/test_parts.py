@@ -3,6 +3,7 @@ import torch
 from torch import nn
 
 from swin_mm.export import ExportError, Pixels, Segmentor, take_part
+from swin_mm.export.parts import describe
 
 
 class Detector(nn.Module):
@@ -77,3 +78,23 @@ def test_padding_in_tests_is_told(segmentor):
     model.data_preprocessor.test_cfg = {"size_divisor": 32}
     with pytest.raises(ExportError, match=r"data_preprocessor\.test_cfg=None"):
         take_part(model, "model")
+
+
+class Pyramid(nn.Module):
+    """A neck that does not say how many maps it returns, one more than it takes."""
+
+    def forward(self, maps):
+        return (*maps, maps[-1][..., ::2, ::2])
+
+
+def test_the_outputs_of_a_neck_are_counted(build):
+    network = take_part(Detector(build(depths=(1, 1)), Pyramid()), "neck")
+    assert describe(network, "neck", None).outputs == ("map0", "map1", "map2")
+
+
+def test_a_neck_of_other_channels_is_told(build):
+    from mmdet.models.necks import FPN
+
+    network = take_part(Detector(build(depths=(1, 1)), FPN([4, 8], 4, num_outs=2)), "neck")
+    with pytest.raises(ExportError, match="do not run together: Given groups=1"):
+        describe(network, "neck", None)
