@@ -79,6 +79,7 @@ class PredictionPictures(Hook):
 
     def _draw(self, runner: Runner, sample: Any) -> None:
         import mmcv
+        from matplotlib import rc_context
 
         if not is_main_process():
             return
@@ -91,7 +92,7 @@ class PredictionPictures(Hook):
         if "pred_instances" in sample:
             options["pred_score_thr"] = self.score_threshold
         picture = mmcv.imread(sample.img_path, channel_order="rgb")
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), rc_context({"text.parse_math": False}):
             warnings.simplefilter("ignore")  # of boxes that end on the border
             runner.visualizer.add_datasample(
                 stem, picture, data_sample=sample, out_file=path, **options

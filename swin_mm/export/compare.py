@@ -61,6 +61,7 @@ class Comparison:
 
     def table(self) -> Any:
         """Lay it out as a table of rich's."""
+        from rich.markup import escape
         from rich.table import Table
 
         table = Table(title=f"{self.runtime} beside the eager network", title_justify="left")
@@ -70,7 +71,7 @@ class Comparison:
             batch, height, width = row.size
             windows = " ".join(f"{rows}x{columns}" for rows, columns in row.windows)
             verdict = "ok" if row.is_within else "wrong"
-            shown = row.failure or f"{row.error:.1e}"
+            shown = escape(row.failure) or f"{row.error:.1e}"
             table.add_row(f"{batch} of {height}x{width}", windows, shown, verdict)
         return table
 

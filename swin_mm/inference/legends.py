@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib import rc_context
 from mmengine.visualization import Visualizer
 
 from swin_mm.inference.classes import Classes
@@ -77,11 +78,12 @@ def _page(
     colours, texts = (list(one) for one in zip(*entries, strict=True))
     boxes = np.stack([left, top, left + size, top + size], 1)
     painter.draw_bboxes(boxes, face_colors=colours, edge_colors="k", line_widths=1, alpha=1)
-    painter.draw_texts(
-        texts,
-        np.stack([left + 1.6 * size, top + size / 2], 1),
-        font_sizes=0.72 * size,
-        vertical_alignments="center",
-        colors="k",
-    )
-    return painter.get_image()
+    with rc_context({"text.parse_math": False}):  # a name with two dollars is no formula
+        painter.draw_texts(
+            texts,
+            np.stack([left + 1.6 * size, top + size / 2], 1),
+            font_sizes=0.72 * size,
+            vertical_alignments="center",
+            colors="k",
+        )
+        return painter.get_image()

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.font_manager import findfont
 from mmengine.config import Config
 from mmengine.registry import VISUALIZERS
@@ -55,7 +56,7 @@ class Overlay:
             (H, W, 3) uint8 RGB.
         """
         picture = _rgb(picture)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), rc_context({"text.parse_math": False}):
             warnings.simplefilter("ignore")  # of boxes that end on the border
             self._visualizer.add_datasample(
                 "overlay",

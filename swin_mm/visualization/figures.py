@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from swin_mm.ops import WindowPlan
@@ -100,8 +101,9 @@ def draw_figure(name: str, network: Network, wish: Wish) -> Figure:
         raise DrawingError(f"{name} is drawn over a picture; name one: --picture FILE")
     if len(wish.pictures) > 1 and "samples" not in kind.options:
         raise DrawingError(f"{name} takes one --picture, got {len(wish.pictures)}")
-    figure = kind.draw(network, wish)
-    sign(figure, str(network) if kind.shows_weights else network.name)
+    with rc_context({"text.parse_math": False}):  # a file's name with two dollars is no formula
+        figure = kind.draw(network, wish)
+        sign(figure, str(network) if kind.shows_weights else network.name)
     return figure
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import cv2
+import matplotlib
 import numpy as np
 import pytest
 
@@ -32,6 +33,7 @@ class Visualizer:
         self, name: str, image: np.ndarray, *, out_file: str, **asked: object
     ) -> None:
         """Write, twice side by side where the truth is wanted, as the hosts do."""
+        self.reads_formulas = matplotlib.rcParams["text.parse_math"]
         cv2.imwrite(out_file, np.hstack([image, image]) if asked["draw_gt"] else image)
         self.asked.append(asked)
 
@@ -87,6 +89,8 @@ def test_truth_is_drawn_where_there_is_one(picture: str, namesake: str, tmp_path
     truth = [asked["draw_gt"] for asked in runner.visualizer.asked]
     assert truth == [True, False]
     assert runner.visualizer.asked[0]["pred_score_thr"] == 0.4
+    assert not runner.visualizer.reads_formulas  # a class named "$a$" would be one
+    assert matplotlib.rcParams["text.parse_math"]
 
 
 @pytest.mark.parametrize("width", [96, 1200])

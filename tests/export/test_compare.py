@@ -76,3 +76,13 @@ def test_the_table_says_what_is_wrong_and_where(network):
 def test_a_size_that_the_network_itself_cannot_compute_is_told(network):
     with pytest.raises(ExportError, match="cannot compute 1 of 9999999x9999999 px"):
         compare(network, None, runtime="none", sizes=[(1, 9_999_999, 9_999_999)])
+
+
+def test_what_a_runtime_says_in_brackets_is_shown(network):
+    def fail(x):
+        raise RuntimeError("[ONNXRuntimeError] : 6 : [/a/node] broke")
+
+    comparison = compare(network, fail, runtime="none", sizes=[(1, 5, 5)])
+    console = Console(file=io.StringIO(), width=200)
+    console.print(comparison.table())
+    assert "[ONNXRuntimeError] : 6 : [/a/node] broke" in console.file.getvalue()

@@ -34,3 +34,8 @@ def test_the_legend_below_a_picture_shows_what_occurs_in_its_width():
 def test_a_picture_without_classes_has_an_empty_legend():
     page = legend_below(np.full((4, 4), 255, np.uint8), CLASSES, 4)
     assert page.shape[1] == 4 and (page == 255).all()
+
+
+def test_a_name_with_two_dollars_is_no_formula():
+    named = Classes(("$\\frac$", "dog", "newt"), COLOURS, (0, 1, 2))
+    assert shows(legend_of(named, [0]), 0)

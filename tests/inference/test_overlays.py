@@ -112,3 +112,9 @@ def test_a_class_name_in_any_script_can_be_drawn(boxes, monkeypatch):
     names = ("Fußgänger", *boxes.classes.names[1:])
     monkeypatch.setattr(boxes, "classes", replace(boxes.classes, names=names))
     assert boxes.draw_instances(np.zeros((600, 800, 3), np.uint8), many([0.9]), side=800).any()
+
+
+def test_a_class_name_with_two_dollars_is_no_formula(boxes, monkeypatch):
+    names = ["$\\frac$"] * len(boxes.classes.names)
+    monkeypatch.setitem(boxes._visualizer.dataset_meta, "classes", names)
+    assert (boxes.draw_sample(PICTURE, instance(0.9)) != RGB).any()

@@ -1,5 +1,7 @@
 """What holds for every figure."""
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -122,3 +124,10 @@ def overlapping(figure):
         for other, against in boxes[number + 1 :]
         if box.padded(-1).overlaps(against.padded(-1))
     ]
+
+
+def test_a_file_name_with_two_dollars_is_no_formula(networks):
+    network = replace(networks["v1"], weights="$\\frac$.pth")
+    figure = draw_figure("bias", network, Wish())
+    FigureCanvasAgg(figure).draw()
+    assert any("$\\frac$.pth" in text.get_text() for text in figure.texts)
