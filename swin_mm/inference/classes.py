@@ -87,7 +87,13 @@ def _statements(
         if isinstance(names, Sequence) and not isinstance(names, str) and names:
             colours = palette if isinstance(palette, Sequence) else ()
             colours = () if isinstance(colours, str) else colours
+            names = map(_printable, names)
             yield tuple(names), tuple(tuple(int(one) for one in colour) for colour in colours)
+
+
+def _printable(name: Any) -> str:
+    """A name that can be drawn and written: JSON may hold halves of letters."""
+    return str(name).encode(errors="backslashreplace").decode()
 
 
 def _metas_of(cfg: Config, dataset: Any) -> Iterator[Mapping[str, Any]]:

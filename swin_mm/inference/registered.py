@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from mmengine.config import Config
 from mmengine.registry import Registry
 
 
-@contextmanager
+@contextlib.contextmanager
 def scope_of(cfg: Config, registry: Registry) -> Iterator[Registry]:
     """Build in a config's `default_scope`: a detector and a segmentor may live side by side."""
     with registry.switch_scope_and_registry(cfg.get("default_scope")) as here:
+        # The hosts print what optional packages they lack, here and not in the first build.
+        with contextlib.redirect_stdout(io.StringIO()):
+            here.import_from_location()
         yield here
 
 

@@ -49,7 +49,8 @@ class Network:
 
     def __str__(self) -> str:
         weights = "fresh weights" if self.weights is None else os.path.basename(self.weights)
-        return f"{self.name}, {weights}"
+        # A file's name may be no text, which no font draws.
+        return f"{self.name}, {weights.encode(errors='backslashreplace').decode()}"
 
     def norm(self, pixels: np.ndarray) -> Tensor:
         """Bring a picture (H, W, 3) uint8 RGB to what the network takes, (1, 3, H, W).

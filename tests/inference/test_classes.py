@@ -62,3 +62,8 @@ def test_classes_without_a_palette_get_colours_of_their_own():
     colours = classes_of(config(metainfo=names), {}, count=150, instances=True).colours
     assert len(set(colours)) == 150
     assert all(0 <= value <= 255 for colour in colours for value in colour)
+
+
+def test_a_name_that_is_no_text_can_be_drawn():
+    meta = {"dataset_meta": {"classes": ["caf\udce9", 7]}}
+    assert classes_of(config(), meta, count=2, instances=True).names == (r"caf\udce9", "7")

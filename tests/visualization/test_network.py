@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -96,3 +98,11 @@ def test_a_network_of_other_channels_takes_no_picture():
     model = {"backbone": {"type": "SwinTransformer", **SMALL, "in_channels": 4}}
     with pytest.raises(DrawingError, match="3 channels, this network takes 4"):
         build_network(model=model).norm(PIXELS)
+
+
+def test_a_file_name_that_is_no_text_can_be_drawn():
+    network = replace(
+        build_network(model={"backbone": {"type": "SwinTransformer", **SMALL}}),
+        weights="/a/caf\udce9.pth",
+    )
+    assert str(network).endswith(r", caf\udce9.pth")
