@@ -13,11 +13,12 @@ from swin_mm.inference.classes import Classes
 
 _LEAST_SHARE = 0.001  # of the picture, for a class to be named below it
 _PAGE, _LETTERS = 1400, 20  # px, width and letters of the legend of all classes
+_LONGEST = 60  # letters of a name
 
 
 def legend_of(classes: Classes, labels: Sequence[int]) -> np.ndarray:
     """Write down classes in their order, (H, W, 3) uint8 RGB."""
-    entries = [(classes.colours[label], classes.names[label]) for label in labels]
+    entries = [(classes.colours[label], _in_a_line(classes.names[label])) for label in labels]
     width = min(_PAGE, math.ceil(len(entries) * _column(entries, _LETTERS)))
     return _page(entries, max(width, 1), size=_LETTERS)
 
@@ -40,10 +41,16 @@ def legend_below(labels: np.ndarray, classes: Classes, width: int) -> np.ndarray
         counts += np.bincount(band, minlength=count)[:count]
     shares = counts / labels.size
     shown = [label for label in np.argsort(-shares, kind="stable") if shares[label] >= _LEAST_SHARE]
-    texts = [f"{classes.names[label]}  {shares[label]:.1%}" for label in shown]
+    texts = [f"{_in_a_line(classes.names[label])}  {shares[label]:.1%}" for label in shown]
     return _page(
         [(classes.colours[label], text) for label, text in zip(shown, texts, strict=True)], width
     )
+
+
+def _in_a_line(name: str) -> str:
+    """A name as a line of a legend has room for."""
+    line = " ".join(name.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
 def _column(entries: Sequence[tuple[tuple[int, int, int], str]], size: float) -> float:

@@ -39,3 +39,12 @@ def test_a_picture_without_classes_has_an_empty_legend():
 def test_a_name_with_two_dollars_is_no_formula():
     named = Classes(("$\\frac$", "dog", "newt"), COLOURS, (0, 1, 2))
     assert shows(legend_of(named, [0]), 0)
+
+
+def test_a_long_name_is_cut_and_one_of_two_lines_takes_one():
+    named = Classes(("x" * 59 + "y", "a\nb", "newt"), COLOURS, (0, 1, 2))
+    plain = Classes(("x" * 59 + "y", "a b", "newt"), COLOURS, (0, 1, 2))
+    assert np.array_equal(legend_of(named, [0, 1]), legend_of(plain, [0, 1]))
+    longer = Classes(("x" * 59 + "y" * 500, "a b", "newt"), COLOURS, (0, 1, 2))
+    assert legend_of(longer, [0, 1]).shape == legend_of(plain, [0, 1]).shape
+    assert not np.array_equal(legend_of(longer, [0, 1]), legend_of(plain, [0, 1]))
