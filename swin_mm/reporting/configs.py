@@ -60,8 +60,12 @@ def read_run_config(work_dir: str, folders: Sequence[str]) -> RunConfig:
     Raises:
         UsageError: if there is none, or none that can be read.
     """
+    starts = sorted(glob(f"{escape(work_dir)}/*/vis_data/config.py"), reverse=True)
     paths = sorted(glob(f"{escape(work_dir)}/*.py"), key=os.path.getmtime, reverse=True)
-    paths += sorted(glob(f"{escape(work_dir)}/*/vis_data/config.py"), reverse=True)
+    if starts:  # of several runs in one folder that of the last; copies are all of one age
+        last = _content(starts[0])
+        paths.sort(key=lambda path: _content(path) != last)
+    paths += starts
     if not paths:
         raise UsageError(f"there is no config in {work_dir}: MMEngine dumps one as a run begins")
     path, cfg = _first_whole(paths)
@@ -74,6 +78,11 @@ def read_run_config(work_dir: str, folders: Sequence[str]) -> RunConfig:
         except UsageError:  # somebody else's file of that name
             continue
     return RunConfig(path, cfg, "", ())
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _first_whole(paths: Sequence[str]) -> tuple[str, Config]:

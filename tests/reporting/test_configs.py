@@ -82,3 +82,16 @@ def test_a_dump_that_was_cut_short_is_passed_over_for_an_older_one(work_dir: Pat
     older.unlink()
     with pytest.raises(UsageError, match=r"net\.py has no model: its dump was cut short"):
         read_run_config(str(work_dir), [])
+
+
+def test_of_several_runs_in_one_folder_the_last_ones_config_is_read(work_dir: Path) -> None:
+    for day, name in enumerate(("first", "last", "other"), 1):
+        text = BASE + f"load_from = {name!r}\n"
+        (work_dir / f"{name}.py").write_text(text)
+        if name != "other":
+            dump = work_dir / f"2026010{day}_000000" / "vis_data" / "config.py"
+            dump.parent.mkdir(parents=True)
+            dump.write_text(text)
+    for age, name in enumerate(("other", "first", "last")):  # as a copy may leave them
+        os.utime(work_dir / f"{name}.py", (1000 - age, 1000 - age))
+    assert read_run_config(str(work_dir), []).path == str(work_dir / "last.py")
