@@ -23,6 +23,7 @@ _POINTS = 600  # of a curve; more are drawn into one another
 _SMOOTHED = 100  # points from which on the total loss is smoothed
 
 AVERAGE_PRECISION = re.compile(r"(?:bbox|segm)_mAP")
+_NOTHING = -1.0  # what COCO's tools log where the data has nothing of the kind, as large objects
 _AP_NAMES = {"mAP": "AP", "mAP_50": "AP50", "mAP_75": "AP75"}
 _AP_NAMES |= {f"mAP_{size[0]}": f"AP {size}" for size in ("small", "medium", "large")}
 # Beside the metrics of a validation.
@@ -99,6 +100,8 @@ def _metrics(rows: Sequence[Row]) -> dict[str, dict[str, str]]:
     for key in dict.fromkeys(key for row in rows for key in row):
         if key in _NO_METRICS or key.endswith("_precision"):
             continue
+        if AVERAGE_PRECISION.search(key) and all(row.get(key) in (None, _NOTHING) for row in rows):
+            continue
         prefix, _, name = key.rpartition("/")
         kind, underscore, rest = name.partition("_")
         if underscore and kind in ("bbox", "segm"):
@@ -109,6 +112,19 @@ def _metrics(rows: Sequence[Row]) -> dict[str, dict[str, str]]:
         if len(names.setdefault(title, {})) < SERIES:
             names[title][key] = name
     return names
+
+
+def as_share(row: Row, key: str) -> float | None:
+    """A metric in per cent, as papers have it; `None` where it is not finite, or there is none.
+
+    MMDetection logs 0.46 where papers, and MMSegmentation, say 46.0.
+    """
+    value = row.get(key, math.nan)
+    if not math.isfinite(value):
+        return None
+    if not AVERAGE_PRECISION.search(key):
+        return value
+    return None if value == _NOTHING else 100 * value
 
 
 def _draw(
@@ -142,11 +158,9 @@ def _draw(
 
 
 def _course(rows: Sequence[Row], key: str) -> tuple[np.ndarray, np.ndarray]:
-    there = [(row["step"], row[key]) for row in rows if key in row]
+    there = [(row["step"], as_share(row, key)) for row in rows if key in row]
     steps, values = (np.array(column, dtype=float) for column in zip(*there, strict=True))
-    if AVERAGE_PRECISION.search(key):
-        values *= 100  # MMDetection logs 0.46 where papers, and MMSegmentation, say 46.0
-    return steps, np.where(np.isfinite(values), values, np.nan)
+    return steps, values
 
 
 def _thin(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from statistics import median
 
 from mmengine.config import Config
 
-from swin_mm.reporting.charts import AVERAGE_PRECISION
+from swin_mm.reporting.charts import as_share
 from swin_mm.reporting.logs import RunLog
 
 Fact = tuple[str, str]
@@ -63,11 +63,8 @@ def results_of(run: RunLog) -> list[Fact]:
     if not run.validations:
         return []
     last = run.validations[-1]
-    return [
-        (name, f"{last[key] * (100 if AVERAGE_PRECISION.search(key) else 1):.1f}")
-        for key, name in _TOLD.items()
-        if math.isfinite(last.get(key, math.nan))
-    ]
+    shares = {name: as_share(last, key) for key, name in _TOLD.items()}
+    return [(name, f"{share:.1f}") for name, share in shares.items() if share is not None]
 
 
 def speed_of(run: RunLog, cfg: Config | None) -> list[Fact]:

@@ -69,6 +69,16 @@ def test_a_long_course_is_smoothed_and_thinned(steps: Callable) -> None:
     assert len(chart.svg) < 60_000
 
 
+def test_sizes_that_the_data_has_not_are_no_curves() -> None:
+    rows = [
+        {"coco/bbox_mAP": value, "coco/bbox_mAP_l": -1.0, "step": step}
+        for step, value in enumerate((0.5, float("nan")))
+    ]
+    (chart,) = drawn([], rows).values()
+    assert [(one.name, one.last) for one in chart.legend] == [("AP", "not finite")]
+    assert drawn([], [{"coco/bbox_mAP_m": -1.0, "step": 1}]) == {}
+
+
 def test_single_classes_of_a_validation_are_no_curves() -> None:
     rows = [{"coco/cat_precision": 0.5, "coco/segm_mAP_50": 0.5, "step": step} for step in (1, 2)]
     charts = drawn([], rows)

@@ -53,6 +53,7 @@ def test_results_are_the_last_validations_in_per_cent() -> None:
     assert results_of(run_of([], rows)) == [("box AP", "46.6"), ("mIoU", "44.5")]
     assert results_of(run_of([])) == []
     assert results_of(run_of([], ({"mIoU": float("nan"), "step": 1},))) == []
+    assert results_of(run_of([], ({"coco/bbox_mAP": -1.0, "step": 1},))) == []  # no objects at all
 
 
 def test_speed_is_the_median_without_the_first_row(steps: Callable) -> None:
