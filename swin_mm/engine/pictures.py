@@ -12,6 +12,7 @@ import numpy as np
 from mmengine.dist import gather_object, is_main_process
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
+from mmengine.visualization import Visualizer
 
 _TRUTHS = ("gt_instances", "gt_sem_seg", "gt_panoptic_seg")
 _SIDES = ("truth", "prediction")  # as the hosts place them
@@ -109,17 +110,20 @@ def _name_sides(path: str, *, width: int) -> None:
         path: of the PNG.
         width: of the picture itself, px; what is not drawn as two of them is left as it is.
     """
-    import cv2
+    import mmcv
 
-    drawn = cv2.imread(path, cv2.IMREAD_COLOR)
-    if drawn is None or drawn.shape[1] != len(_SIDES) * width:
+    drawn = mmcv.imread(path)
+    if drawn.shape[1] != len(_SIDES) * width:
         return
-    scale = min(max(width / 800, 0.35), 2.0)  # of letters that are 22 px high at 1
-    strip = np.full((round(32 * scale) + 4, drawn.shape[1], 3), 255, np.uint8)
-    for number, side in enumerate(_SIDES):
-        place = (number * width + 4, strip.shape[0] - round(8 * scale) - 2)
-        thick = max(round(1.6 * scale), 1)
-        cv2.putText(
-            strip, side, place, cv2.FONT_HERSHEY_SIMPLEX, scale, (0, 0, 0), thick, cv2.LINE_AA
-        )
-    cv2.imwrite(path, np.concatenate([strip, drawn]))
+    letters = min(max(width / 36, 10), 32)  # px
+    blank = np.full((round(1.7 * letters), drawn.shape[1], 3), 255, np.uint8)
+    painter = Visualizer(image=blank)
+    places = np.array([[number * width + 4, len(blank) / 2] for number in range(len(_SIDES))])
+    painter.draw_texts(
+        list(_SIDES),
+        places,
+        font_sizes=0.72 * letters,
+        vertical_alignments="center",
+        colors="k",
+    )
+    mmcv.imwrite(np.concatenate([painter.get_image(), drawn]), path)
