@@ -14,6 +14,7 @@ from swin_mm.checkpoints import CheckpointError, adapt_state_dict, detect
 from swin_mm.checkpoints.classifier import adapt_classifier
 from swin_mm.checkpoints.containers import unwrap
 from swin_mm.checkpoints.models import BACKBONE, prefix_of_model, without_module
+from swin_mm.engine.box_encoding import widen_box_encoding
 from swin_mm.registry import MODELS
 
 
@@ -75,6 +76,8 @@ def fit_to_model(checkpoint: MutableMapping[str, Any], model: nn.Module) -> tupl
     is_swin = isinstance(backbone, ours)
     if tensors and is_swin and not any(name.startswith(BACKBONE) for name in tensors):
         tensors = checkpoint["state_dict"] = _under_backbone(tensors, model)
+    if tensors:
+        widen_box_encoding(tensors, model)
     found = {name for name in tensors or () if is_swin and name.startswith(BACKBONE)}
     if not found and not any(name in (tensors or ()) for name in model.state_dict()):
         raise CheckpointError(

@@ -13,15 +13,17 @@ import pytest
 import torch
 import yaml
 from mmengine.config import Config
-from mmengine.runner import load_checkpoint
+from mmengine.runner import CheckpointLoader, load_checkpoint
 from model_facts import CONFIGS, ROOT, build, read
 from torch import Tensor, nn
 
 from swin_mm.checkpoints import CheckpointError
+from swin_mm.engine.box_encoding import LAYER
 from swin_mm.engine.safe_loading import allow_safe_reading
 from swin_mm.engine.whole_models import fit_to_model, with_state_dict
 
 LINES = json.loads((ROOT / "docs/published.json").read_text(encoding="utf-8"))
+DINOS = [line for line in LINES if line["config"].startswith("dino")]
 NAMES = [line["config"].partition("/")[2] for line in LINES]
 # What our configs are of, by the folders of the publishers' own.
 FAMILIES = ("swin", "dino", "mask2former")
@@ -88,6 +90,23 @@ def test_a_file_of_its_names_and_shapes_fills_our_model(
     allow_safe_reading()
     checkpoint = load_checkpoint(model, str(file), strict=True)
     assert fit_to_model(with_state_dict(checkpoint), model) == ()
+
+
+@pytest.mark.parametrize("line", DINOS, ids=lambda one: one["ours"])
+def test_dinos_files_have_the_width_of_the_release_that_wrote_them(
+    line: dict, tmp_path: Path
+) -> None:
+    """MMDetection 3.3 wrote them; the maintained release's DINO has a layer twice as wide."""
+    model = ours(line)
+    tensors = {name: hollow(one) for name, one in model.state_dict().items()}
+    tensors[LAYER] = hollow(torch.empty(256, 512, device="meta"))
+    torch.save({"meta": {}, "state_dict": tensors}, tmp_path / "dino.pth")
+    allow_safe_reading()
+    checkpoint = CheckpointLoader.load_checkpoint(str(tmp_path / "dino.pth"))
+    assert fit_to_model(checkpoint, model) == ()
+    assert {name: tuple(one.shape) for name, one in checkpoint["state_dict"].items()} == shapes(
+        model
+    )
 
 
 def test_another_width_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
