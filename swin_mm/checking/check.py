@@ -10,12 +10,12 @@ from mmengine.config import Config
 from swin_mm.checking.faults import DataError, Fault, Findings
 from swin_mm.checking.jobs import Crew, count_workers
 from swin_mm.checking.looking import Look
-from swin_mm.checking.progress import watch
 from swin_mm.checking.report import format_first
 from swin_mm.checking.rules import SKIPPABLE, Level
 from swin_mm.checking.sources import Source, find_sources
 from swin_mm.checking.survey import plan_survey
 from swin_mm.checking.tasks import Survey, Wishes
+from swin_mm.progress import Bars
 
 SPLITS = ("train", "val", "test")
 SAMPLE = 64  # pictures of each data set that a training looks at first
@@ -100,15 +100,16 @@ def _look(crew: Crew, source: Source, survey: Survey, *, progress: bool) -> Find
     findings, tasks = survey.findings, survey.tasks
     look = Look(findings.name, source.reader, source.labels, survey.meaning)
     findings.looked_at = len(tasks)
-    results = watch(crew.each(look, tasks), "/".join(findings.splits), len(tasks), shown=progress)
     found: dict[int, list[Fault]] = {}
     places = {id(task): place for place, task in enumerate(tasks)}
-    for task, faults in results:
-        if faults is None:
-            met = "the process that read it died"
-            faults = [Fault("file-kills-reader", task.path, task.record, met)]
-        if faults:
-            found[places[id(task)]] = faults
+    with Bars("/".join(findings.splits), len(tasks), shown=progress) as bars:
+        for task, faults in crew.each(look, tasks):
+            if faults is None:
+                met = "the process that read it died"
+                faults = [Fault("file-kills-reader", task.path, task.record, met)]
+            if faults:
+                found[places[id(task)]] = faults
+            bars.advance()
     for place in sorted(found):  # the same order whichever process was first
         findings.add(*found[place])
     return findings

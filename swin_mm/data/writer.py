@@ -17,10 +17,10 @@ from typing import Any
 import cv2
 import numpy as np
 
+from ..progress import Bars
 from . import ade, coco
 from .contact_sheet import contact_sheet
 from .folders import MARKER, check_replaceable, fill_folder
-from .progress import bar
 from .scene import render_scene
 
 _FIRST_ID = {"train": 1, "val": 1_000_001}  # a picture's id is the index of its scene
@@ -100,10 +100,10 @@ def write_scenes(
         for part in (*coco.FOLDERS, *ade.FOLDERS):
             (draft / part).mkdir(parents=True)
         told: dict[str, _Told] = {split: [] for split in counts}
-        with bar("scenes", train + val, shown=progress) as done:
+        with Bars("scenes", train + val, shown=progress) as bars:
             for batch, entries in _made(_batches(draft, counts, seed, size), jobs):
                 told[batch.split] += entries
-                done.add(len(entries))
+                bars.advance(len(entries))
         for split, entries in told.items():
             content = json.dumps(coco.instances(split, size, entries), separators=(",", ":"))
             (draft / coco.annotation_file(split)).write_text(content)

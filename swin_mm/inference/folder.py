@@ -16,7 +16,6 @@ from swin_mm.inference.options import Options
 from swin_mm.inference.pictures import Picture
 from swin_mm.inference.pipeline import steps_of
 from swin_mm.inference.predictor import Predictor
-from swin_mm.inference.progress import Bars
 from swin_mm.inference.record import (
     PARTS,
     RUN,
@@ -26,6 +25,7 @@ from swin_mm.inference.record import (
 )
 from swin_mm.inference.record import require_room as require_room_for
 from swin_mm.inference.writing import write_json, write_png
+from swin_mm.progress import Bars
 
 PREDICTIONS = "predictions.json"
 _FORM = 2  # of the folder and what decides its content: another cannot be continued

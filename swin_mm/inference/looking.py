@@ -16,11 +16,11 @@ from swin_mm.inference.overlays import Overlay
 from swin_mm.inference.pictures import Picture
 from swin_mm.inference.prediction import Prediction, Tick, predict
 from swin_mm.inference.predictor import Predictor
-from swin_mm.inference.progress import Bars
 from swin_mm.inference.record import Record, frame_name
 from swin_mm.inference.results import coco_entries
 from swin_mm.inference.video import VideoReader, VideoWriter
 from swin_mm.inference.writing import write_png
+from swin_mm.progress import Bars
 
 OVERLAYS, LABELS, CLASSES, LEGEND = "overlays", "labels", "classes.json", "legend.png"
 

@@ -20,13 +20,14 @@ from rich.text import Text
 
 
 class _Rate(ProgressColumn):
-    """Pictures a second; below one, seconds a picture."""
+    """Pieces a second, of late while it runs, of all at the end; below one, seconds a piece."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
         if not speed:
             return Text("")
-        return Text(f"{speed:.1f}/s" if speed >= 1 else f"{1 / speed:.1f} s each", style="cyan")
+        rate = f"{speed:.0f}/s" if speed >= 100 else f"{speed:.1f}/s"
+        return Text(rate if speed >= 1 else f"{1 / speed:.1f} s each", style="cyan")
 
 
 class Bars:
@@ -36,9 +37,10 @@ class Bars:
         what: is done.
         total: pieces of the job.
         done: of these, before it began.
+        shown: whether anything is, or all is done in silence.
     """
 
-    def __init__(self, what: str, total: int, *, done: int = 0) -> None:
+    def __init__(self, what: str, total: int, *, done: int = 0, shown: bool = True) -> None:
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -49,7 +51,8 @@ class Bars:
             TextColumn("left"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
-            speed_estimate_period=600,
+            speed_estimate_period=600,  # s; a large picture takes minutes
+            disable=not shown,
         )
         self._job = self._progress.add_task(what, total=total, completed=done)
         self._inside: Any = None
@@ -62,10 +65,10 @@ class Bars:
         self.end_inside()
         self._progress.stop()
 
-    def advance(self) -> None:
-        """One piece more is done."""
+    def advance(self, pieces: int = 1) -> None:
+        """So many pieces more are done."""
         self.end_inside()
-        self._progress.advance(self._job)
+        self._progress.advance(self._job, pieces)
 
     def inside(self, what: str, done: int, total: int | None) -> None:
         """Show how far the piece at work is: its tiles, its frames."""
