@@ -82,9 +82,10 @@ class FiniteHook(Hook):
     def before_train(self, runner: Runner) -> None:
         """Watch what is given to the optimizers, and what the model is given."""
         self._runner = runner
+        self._at_work = self._wrappers()[0]
         for wrapper in self._wrappers():
             inner = wrapper.update_params
-            wrapper.update_params = functools.partial(self._update, inner)
+            wrapper.update_params = functools.partial(self._update, wrapper, inner)
             self._undo.append(functools.partial(wrapper.__dict__.pop, "update_params"))
             handle = wrapper.optimizer.register_step_pre_hook(self._before_step)
             self._undo.append(handle.remove)
@@ -119,9 +120,16 @@ class FiniteHook(Hook):
         wrapper = self._runner.optim_wrapper
         return list(wrapper.values()) if isinstance(wrapper, OptimWrapperDict) else [wrapper]
 
-    def _update(self, inner: Callable[..., None], loss: Tensor, *args: Any, **kwargs: Any) -> None:
+    def _update(
+        self,
+        wrapper: OptimWrapper,
+        inner: Callable[..., None],
+        loss: Tensor,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
         """Take note of the loss on its way to the optimizer."""
-        self._loss = loss.detach()
+        self._at_work, self._loss = wrapper, loss.detach()
         inner(loss, *args, **kwargs)
 
     def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
@@ -135,7 +143,7 @@ class FiniteHook(Hook):
             self._start = _Start(random_states.capture())
 
     def _after_preprocessing(self, module: nn.Module, _: Any, data: Any) -> None:
-        if module.training and self._start is not None:
+        if module.training:
             self._start.data, self._start.states_after = data, random_states.capture()
             self._start.buffers = [buffer.clone() for buffer in _statistics(self._model)]
 
@@ -183,21 +191,17 @@ class FiniteHook(Hook):
         raise NonFiniteError(story)
 
     def _go_back(self, start: _Start) -> None:
-        """Take back what the forward pass did to running statistics and random numbers."""
-        with torch.no_grad():
-            for buffer, before in zip(_statistics(self._model), start.buffers, strict=True):
-                buffer.copy_(before)
-        random_states.restore(start.states)
+        """Take back what the forward pass did to running statistics."""
+        for buffer, before in zip(_statistics(self._model), start.buffers, strict=True):
+            buffer.copy_(before)
 
     def _context(self) -> Any:
-        return self._runner.optim_wrapper.optim_context(self._model)
+        return self._at_work.optim_context(self._model)
 
     def _scaled(self, loss: Tensor) -> Tensor:
-        for wrapper in self._wrappers():
-            loss = wrapper.scale_loss(loss)
-            if hasattr(wrapper, "loss_scaler"):
-                loss = wrapper.loss_scaler.scale(loss)
-        return loss
+        loss = self._at_work.scale_loss(loss)
+        scaler = getattr(self._at_work, "loss_scaler", None)
+        return loss if scaler is None else scaler.scale(loss)
 
     def _save_before(self, start: _Start | None) -> str:
         """Save the run as it was before the iteration, and return the file's path."""
