@@ -6,7 +6,9 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+import torch
 
+from swin_mm.engine import stopping
 from swin_mm.engine.stopping import Stopped, StopSignals
 
 
@@ -26,7 +28,9 @@ def test_a_signal_is_remembered_until_it_is_asked_for(
     assert signals.agreed() == 0
     os.kill(os.getpid(), signal.Signals[name])
     assert signals.agreed() == signal.Signals[name]
-    assert f"{name}: stopping after this iteration" in capfd.readouterr().err
+    told = capfd.readouterr().err
+    assert f"{name}: stopping after this iteration" in told
+    assert ("again to stop at once" in told) == (name == "SIGINT")
 
 
 def test_a_second_ctrl_c_stops_at_once(signals: StopSignals) -> None:
@@ -36,19 +40,59 @@ def test_a_second_ctrl_c_stops_at_once(signals: StopSignals) -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_a_second_sigterm_changes_nothing(signals: StopSignals) -> None:
-    for _ in range(2):
-        os.kill(os.getpid(), signal.SIGTERM)
+def test_a_second_signal_of_another_kind_changes_nothing(
+    signals: StopSignals, capfd: pytest.CaptureFixture
+) -> None:
+    for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGUSR1):
+        os.kill(os.getpid(), number)
+    assert signals.agreed() == signal.SIGTERM
+    assert capfd.readouterr().err.count("stopping") == 1
+
+
+def test_who_listens_again_has_heard_nothing(signals: StopSignals) -> None:
+    os.kill(os.getpid(), signal.SIGUSR1)
+    signals.leave()
+    signals.listen()
+    assert signals.agreed() == 0
+
+
+@pytest.fixture
+def second_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rank 1 of two processes, of which rank 0 has heard SIGTERM."""
+
+    def reduced(asked: torch.Tensor, how: str) -> None:
+        assert how == "max"
+        asked.clamp_(min=signal.SIGTERM)
+
+    monkeypatch.setattr(stopping, "get_world_size", lambda: 2)
+    monkeypatch.setattr(stopping, "get_rank", lambda: 1)
+    monkeypatch.setattr(stopping, "all_reduce", reduced)
+
+
+def test_what_another_process_has_heard_counts_here_too(
+    second_of_two: None, signals: StopSignals
+) -> None:
     assert signals.agreed() == signal.SIGTERM
 
 
-def test_signals_are_given_back() -> None:
+def test_of_several_processes_one_speaks_and_none_is_interrupted(
+    second_of_two: None, signals: StopSignals, capfd: pytest.CaptureFixture
+) -> None:
+    for _ in range(2):  # from the terminal, and from torchrun's agent
+        os.kill(os.getpid(), signal.SIGINT)
+    assert capfd.readouterr().err == ""
+
+
+def test_signals_are_given_back_once() -> None:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     one = StopSignals(("SIGTERM", "SIGINT"))
     one.listen()
     assert signal.getsignal(signal.SIGTERM) != before[0]
     one.leave()
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # somebody else's by now
+    one.leave()
+    assert signal.signal(signal.SIGTERM, before[0]) is signal.SIG_IGN
 
 
 def test_outside_the_main_thread_nothing_is_taken_over() -> None:

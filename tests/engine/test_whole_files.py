@@ -28,14 +28,16 @@ def test_the_bytes_and_the_name_go_to_the_disk_in_that_order(
         def noted(first: int | str, *more: str) -> None:
             path = os.readlink(f"/proc/self/fd/{first}") if isinstance(first, int) else first
             done.append((name, os.path.basename(path)))
+            assert os.path.isdir(path) or os.path.getsize(path) == len(b"some")
             real(first, *more)
 
         monkeypatch.setattr(whole_files.os, name, noted)
 
-    note("fsync")
-    note("replace")
+    for name in ("fsync", "posix_fadvise", "replace"):
+        note(name)
     write_whole(tmp_path / "one", b"some")
-    assert done == [("fsync", f"one{PART}"), ("replace", f"one{PART}"), ("fsync", tmp_path.name)]
+    names = ["fsync", "posix_fadvise", "replace"]  # to the disk, out of memory, read, renamed
+    assert done == [*((name, f"one{PART}") for name in names), ("fsync", tmp_path.name)]
 
 
 def test_a_file_larger_than_what_is_read_at_once_is_compared_to_its_end(
@@ -63,6 +65,26 @@ def test_a_disk_that_keeps_other_bytes_is_found_out_and_the_old_file_stays(
         write_whole(tmp_path / "one", b"0123456789")
     assert caught.value.errno == errno.EIO
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("one", b"old")]
+
+
+def test_a_file_without_a_folder_goes_to_where_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_whole("one", b"some")
+    assert Path("one").read_bytes() == b"some"
+
+
+def test_what_went_wrong_is_told_and_not_what_went_wrong_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def vanish(_: int) -> None:
+        os.unlink(tmp_path / f"one{PART}")
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(whole_files.os, "fsync", vanish)
+    with pytest.raises(OSError, match="full"):
+        write_whole(tmp_path / "one", b"some")
 
 
 def test_a_folder_that_has_vanished_is_not_made_anew(tmp_path: Path) -> None:
