@@ -124,7 +124,7 @@ def _watched(model: nn.Module) -> Iterator[_First]:
 def describe_first(tensors: Iterator[Tensor] | Sequence[Tensor]) -> str:
     """Say how much of the first tensor that is not finite is not; nothing if all are."""
     for tensor in tensors:
-        if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.isfinite().all():
+        if tensor.isfinite().all():
             continue
         nan, whole = int(tensor.isnan().sum()), tensor.numel()
         infinite = whole - nan - int(tensor.isfinite().sum())

@@ -1,5 +1,6 @@
 """Fresh configs for each test, and a training of milliseconds."""
 
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -101,6 +102,20 @@ class Act(Hook):
     def before_val_iter(self, runner: Runner, **_: object) -> None:
         """Act, or not."""
         self._at("before_val_iter", runner)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 300 kB of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", folder], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a disk takes root")
+    yield folder
+    subprocess.run(["umount", "-l", folder], capture_output=True)
 
 
 @pytest.fixture

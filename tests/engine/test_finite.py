@@ -162,6 +162,15 @@ def test_a_process_whose_numbers_are_finite_stops_with_the_one_whose_are_not(tmp
     assert "process 1: it is here" in story and "1.jpg" not in story
 
 
+def test_gradients_that_are_divided_among_processes_are_looked_at_whole(tmp_path, monkeypatch):
+    class Divided:
+        def full_tensor(self):
+            return torch.tensor(float("inf"))
+
+    monkeypatch.setattr(finite, "get_total_norm", lambda *_: Divided())
+    assert "iteration 1 " in stopped(runner(tmp_path, Toy()))
+
+
 def test_each_of_several_optimizers_is_watched(tmp_path):
     class Two(Toy):
         def train_step(self, data, optim_wrapper):
@@ -177,7 +186,20 @@ def test_each_of_several_optimizers_is_watched(tmp_path):
         for name in ("first", "last")
     }
     run = runner(tmp_path, model, optim_wrapper=OptimWrapperDict(**wrappers))
+    entered, real = [], wrappers["last"].optim_context
+    wrappers["last"].optim_context = lambda model: entered.append(model) or real(model)
     assert "not finite: loss_cls inf" in stopped(run)
+    assert len(entered) == 3  # for two iterations, and to compute the second again
+
+
+def test_an_accumulated_loss_is_divided_when_it_is_computed_again(tmp_path, monkeypatch):
+    def find(*_, scale, **__):
+        assert scale(torch.tensor(8.0)) == 4.0
+        return Culprit(where="seen")
+
+    monkeypatch.setattr(finite, "find_culprit", find)
+    wrapper = {"optimizer": {"type": "SGD", "lr": 0.1}, "accumulative_counts": 2}
+    assert "seen" in stopped(runner(tmp_path, Toy("loss"), optim_wrapper=wrapper))
 
 
 def test_a_model_that_preprocesses_by_itself_is_stopped_with_less_to_tell(tmp_path):

@@ -2,8 +2,8 @@
 
 import os
 import signal
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -47,6 +47,13 @@ def test_a_second_signal_of_another_kind_changes_nothing(
         os.kill(os.getpid(), number)
     assert signals.agreed() == signal.SIGTERM
     assert capfd.readouterr().err.count("stopping") == 1
+
+
+def test_one_process_alone_waits_for_no_device(
+    signals: StopSignals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(stopping, "get_device")
+    assert signals.agreed() == 0
 
 
 def test_who_listens_again_has_heard_nothing(signals: StopSignals) -> None:
@@ -97,9 +104,8 @@ def test_signals_are_given_back_once() -> None:
 
 def test_outside_the_main_thread_nothing_is_taken_over() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    thread = threading.Thread(target=StopSignals(("SIGTERM",)).listen)
-    thread.start()
-    thread.join()
+    with ThreadPoolExecutor() as threads:
+        threads.submit(StopSignals(("SIGTERM",)).listen).result()
     assert signal.getsignal(signal.SIGTERM) is before
 
 
