@@ -106,10 +106,6 @@ def worst(ours: Tensor, exact: Tensor) -> float:
     return difference / max(exact.double().abs().max().item(), 1e-3) if difference else 0.0
 
 
-WORST = {}
-
-
 def is_close(ours: Tensor, exact: Tensor, tolerance: float) -> bool:
     found = worst(ours, exact)
-
     return ours.shape == exact.shape and not math.isnan(found) and found <= tolerance
