@@ -44,7 +44,7 @@ def check_data(
     Raises:
         DataError: if a split has no data set, or a data set cannot be built.
     """
-    sources = find_sources(cfg, list(dict.fromkeys(splits)))
+    sources = find_sources(cfg, splits)
     wishes = Wishes(sample, seed)
     with Crew(count_workers(workers)) as crew:
         # A sample leaves the records, gigabytes of them, to a process that ends.

@@ -75,7 +75,7 @@ def test_the_seed_draws_the_sample(tiny_scenes, config, tmp_path):
 def test_a_set_that_two_splits_read_is_read_once(tiny_scenes, config):
     cfg = config(DETECTOR, tiny_scenes)
     (both,) = check_data(cfg, splits=["test", "val", "val"], sample=0, workers=0)
-    assert set(both.splits) == {"val", "test"}
+    assert sorted(both.splits) == ["test", "val"]
 
 
 def test_a_split_without_data_is_refused(tiny_scenes, config):
@@ -116,6 +116,28 @@ def test_what_training_skips_does_not_stop_it(tiny_scenes, config, tmp_path, ski
     else:
         train, _ = check_sample(cfg, skipped=skipped, workers=0)
         assert [group.rule.name for group in train.groups()] == ["file-empty"]
+
+
+def test_what_validation_reads_too_stops_it(tiny_scenes, config, tmp_path):
+    shutil.copytree(tiny_scenes, tmp_path / "scenes")
+    next((tmp_path / "scenes/train2017").iterdir()).write_bytes(b"")
+    cfg = config(DETECTOR, tmp_path / "scenes")
+    cfg.val_dataloader.dataset = cfg.train_dataloader.dataset
+    with pytest.raises(DataError, match="file-empty, 1"):
+        check_sample(cfg, skipped=("train",), workers=0)
+
+
+def test_a_picture_that_kills_its_reader_is_a_fault_in_the_order_of_the_records(
+    tiny_scenes, config, monkeypatch
+):
+    def each(self, work, pieces):
+        return [(piece, None) for piece in reversed(pieces)]
+
+    monkeypatch.setattr("swin_mm.checking.jobs.Crew.each", each)
+    faults = named(check_data(config(DETECTOR, tiny_scenes), splits=["train"], workers=0))
+    assert {fault.rule for fault in faults} == {"file-kills-reader"}
+    files = [fault.file for fault in faults]
+    assert len(files) == 6 and files == sorted(files)
 
 
 def test_skipping_does_not_excuse_what_loads_and_spoils(faulty_ade, config):

@@ -1,6 +1,8 @@
 """Work is shared by processes, and one that dies is known by what it did."""
 
 import os
+import time
+from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
@@ -11,6 +13,11 @@ def double(number):
     if number in (33, 500):
         os._exit(1)  # as a decoder that writes where it must not
     return 2 * number
+
+
+def shout(number):
+    os.write(2, b"a decoder complains")
+    return number
 
 
 def fail(number):
@@ -45,3 +52,27 @@ def test_a_mistake_is_raised_where_its_result_is_asked_for(workers):
 def test_there_are_as_many_workers_as_wished_or_cores():
     assert count_workers(0) == 0 and count_workers(5) == 5
     assert 1 <= count_workers(None) <= 16
+
+
+def test_a_machine_of_many_cores_gets_sixteen(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(64))
+    assert count_workers(None) == 16
+
+
+def test_a_crew_that_is_dead_when_the_work_comes_is_replaced():
+    with Crew(1) as crew:
+        with pytest.raises(BrokenProcessPool):
+            crew.start(double, 33).result()
+        assert dict(crew.each(double, range(100, 200))) == {n: 2 * n for n in range(100, 200)}
+
+
+def test_decoders_complain_to_nobody(capfd):
+    with Crew(1) as crew:
+        assert dict(crew.each(shout, [1])) == {1: 1}
+    assert capfd.readouterr().err == ""
+
+
+def test_who_leaves_early_waits_for_what_is_at_work_alone():
+    with Crew(1) as crew:
+        futures = [crew.start(time.sleep, 0.05) for _ in range(9)]
+    assert futures[-1].cancelled()

@@ -3,6 +3,7 @@
 import pytest
 from PIL import Image
 
+from swin_mm.checking.labels import Meaning
 from swin_mm.checking.looking import Look
 from swin_mm.checking.sources import Reader
 from swin_mm.checking.tasks import Task
@@ -34,6 +35,16 @@ def test_sizes_are_compared_as_the_loader_reads(tmp_path, orientation, size, rul
     faults = LOOK(Task(photo(tmp_path, orientation), "image 5", size))
     assert [fault.rule for fault in faults] == rules
     assert all(fault.record == "image 5" for fault in faults)
+
+
+@pytest.mark.parametrize(("orientation", "rules"), [(1, []), (6, ["picture-exif"])])
+def test_a_turned_picture_whose_labels_fit_is_noted(tmp_path, orientation, rules):
+    size = (64, 48) if orientation == 1 else (48, 64)
+    Image.new("L", size).save(tmp_path / "label.png")
+    meaning = Meaning.of(2, reduce_zero=False, ignore=255, mapped=None)
+    look = Look("", Reader(), Reader("unchanged", "pillow", 1), meaning)
+    task = Task(photo(tmp_path, orientation), label=str(tmp_path / "label.png"))
+    assert [fault.rule for fault in look(task)] == rules
 
 
 def test_masks_of_a_broken_picture_are_still_checked(tmp_path):

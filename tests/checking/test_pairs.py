@@ -1,5 +1,6 @@
 """Pairs are listed as MMSegmentation lists them, and what lies beside them is noted."""
 
+import dataclasses
 import shutil
 
 import pytest
@@ -62,6 +63,20 @@ def test_heads_and_data_have_as_many_classes(scenes, config):
 def test_hidden_files_are_no_matter(scenes, config):
     (scenes / "ADEChallengeData2016/images/training/.DS_Store").touch()
     assert survey(config(SEGMENTOR, scenes))[1] == []
+
+
+def test_a_folder_may_be_written_in_any_way(scenes, config):
+    cfg = config(SEGMENTOR, scenes)
+    prefix = cfg.train_dataloader.dataset.data_prefix
+    prefix.seg_map_path = f"{prefix.seg_map_path}/../{prefix.seg_map_path.rpartition('/')[2]}"
+    assert survey(cfg)[1] == []
+
+
+def test_without_classes_and_heads_every_label_is_one(scenes, config):
+    (source,) = find_sources(config(SEGMENTOR, scenes), ("train",))
+    source.dataset.METAINFO, source.dataset._metainfo = {}, {}
+    meaning = survey_pairs(dataclasses.replace(source, heads={}), Wishes()).meaning
+    assert meaning.fit.all()
 
 
 def test_a_sample_misses_no_file(scenes, config):

@@ -128,7 +128,8 @@ def test_the_best_is_saved_and_the_last_best_removed(
     scores = run.message_hub.log_scalars["val/toy/distance"].data[0]
     assert info["best_score"] == min(scores)
     (best,) = tmp_path.glob("best_*.pth")
-    assert (str(best), best.name[:18]) == (info["best_ckpt"], "best_toy_distance_")
+    assert str(best) == info["best_ckpt"] == hook_of(run).best_ckpt_path
+    assert best.name.startswith("best_toy_distance_")
     content = read_checkpoint(best)
     assert "optimizer" not in content and "random_states" not in content
     kept = read_checkpoint(tmp_path / "iter_10.pth")["message_hub"]["runtime_info"]
@@ -160,11 +161,12 @@ def test_each_metric_has_its_best(toy_run: Callable, tmp_path: Path) -> None:
     hook._save_best_checkpoint(run, {"a/up": 0.6, "a/down": 3.0})  # of the same epoch: in place
     assert names(tmp_path) == ["best_a_down_epoch_0.pth", "best_a_up_epoch_0.pth"]
     assert info["best_score_a/up"] == 0.6
+    hook.last_ckpt = "some.pth"
+    hook._save_best_checkpoint(run, {"a/up": 0.0, "a/down": 9.0})
+    assert len(names(tmp_path)) == 2  # nothing is better, and nothing saved
 
 
-def test_a_metric_that_is_not_measured_is_answered_with_those_near(
-    toy_run: Callable, tmp_path: Path
-) -> None:
+def test_an_unknown_metric_is_answered_with_those_near(toy_run: Callable, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"toy/distanc is none; did you mean toy/distance"):
         toy_run(tmp_path, save_best="toy/distanc", rule="less")
 
@@ -173,12 +175,12 @@ def test_a_full_disk_is_told_of_and_the_training_goes_on(toy_run: Callable, disk
     seen = []
     acts = {
         ("before_train_iter", 5): lambda: fill(disk),
-        ("before_train_iter", 7): lambda: seen.extend(run.message_hub.runtime_info.items()),
+        ("before_train_iter", 7): lambda: seen.append(dict(info, own=hook_of(run).last_ckpt)),
         ("before_train_iter", 8): lambda: os.unlink(disk / "fill"),
     }
     given = {"interval": 3, "val_interval": 9, "max_keep_ckpts": 9}
     run = toy_run(disk, "iteration", acts=acts, build_only=True, **given)
-    said = warnings_of(run)
+    said, info = warnings_of(run), run.message_hub.runtime_info
     run.train()
     (told,) = [text for text in said if "iter_6.pth" in text]
     assert "No space left on device (0.0 MB free there)" in told
@@ -187,8 +189,8 @@ def test_a_full_disk_is_told_of_and_the_training_goes_on(toy_run: Callable, disk
     for name in names(disk):
         read_checkpoint(disk / name)
     assert (disk / "last_checkpoint").read_text() == str(disk / "iter_10.pth")
-    between = dict(seen)
-    assert between["keep_ckpt_ids"] == [3] and between["last_ckpt"] == str(disk / "iter_3.pth")
+    assert seen[0]["keep_ckpt_ids"] == [3]
+    assert seen[0]["last_ckpt"] == seen[0]["own"] == str(disk / "iter_3.pth")
 
 
 def test_a_full_disk_stops_a_training_that_is_to_stop_then(
@@ -290,9 +292,7 @@ def test_a_disk_that_vanishes_is_told_of_and_nothing_is_left_in_its_place(
     assert list(disk.rglob("*.pth*")) == []
 
 
-def test_a_checkpoint_that_only_code_can_read_is_warned_of(
-    toy_run: Callable, tmp_path: Path
-) -> None:
+def test_what_only_code_can_read_is_warned_of(toy_run: Callable, tmp_path: Path) -> None:
     run = toy_run(tmp_path, build_only=True)
     said = warnings_of(run)
     run.message_hub.update_info("mine", print)

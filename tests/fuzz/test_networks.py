@@ -39,10 +39,10 @@ def definition(net, version, made_of, x, *, off=0.0, seed=0):
 def tolerances(net, version, made_of, x, truth):
     """How far each map may be off, of its largest value.
 
-    In half precision twice as far as the definition itself moves when its weights and pictures are
-    off by a rounding: a token whose channels hardly differ, before a norm, or two keys that tie
-    under a steep softmax, amplify that a hundredfold, in one network of some hundred. A fixed
-    tolerance would have to let all others off as far.
+    In half precision three times as far as the definition itself moves when its weights and
+    pictures are off by a rounding: a token whose channels hardly differ, before a norm, or two keys
+    that tie under a steep softmax, amplify that a hundredfold, in one network of some hundred. A
+    fixed tolerance would have to let all others off as far.
     """
     if x.dtype in TOLERANCES:
         return [TOLERANCES[x.dtype]] * len(truth)
@@ -55,7 +55,7 @@ def tolerances(net, version, made_of, x, truth):
     rounding = torch.finfo(x.dtype).eps
     moved = [definition(net, version, made_of, x, off=rounding, seed=seed) for seed in (1, 2)]
     return [
-        2 * (max(worst(one, exact) for one in others) + rounding)
+        3 * (max(worst(one, exact) for one in others) + rounding)
         for exact, *others in zip(truth, *moved, strict=True)
     ]
 
@@ -134,7 +134,7 @@ SMALL = {
 def test_a_slip_in_half_precision_would_be_seen(version, dtype, monkeypatch):
     own = {"qk_scale": None} if version == 1 else {"pretrained_window_sizes": [(0, 0)]}
     made_of = {**SMALL, **own}
-    net = build(version, made_of).to(dtype).eval()
+    net = build(version, made_of, seed=2).to(dtype).eval()
     x = pictures((1, 9, 11), 3, memory="contiguous").to(dtype)
     attention = net.stages[0].blocks[1].attn.w_msa
     with torch.no_grad():
