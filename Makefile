@@ -14,8 +14,8 @@ python := .venv/bin/python
 # Neighbouring tests share what they set up; a process wants up to 2 GB of memory.
 workers := --numprocesses auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help setup train scenes test nightly test-upstream audit lint format wheel peers
-.PHONY: fixtures test-peers bench zoo docs clean clean-all
+.PHONY: help setup train scenes test nightly test-upstream versions audit lint format wheel
+.PHONY: peers fixtures test-peers bench zoo docs clean clean-all
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -39,6 +39,15 @@ nightly: setup ## Run what is too long for every change: kills, two processes, f
 test-upstream: ## Run the suite on the original OpenMMLab libraries, in .upstream (first 30 minutes, then 10)
 	@bash tools/setup_env.sh upstream
 	@.upstream/bin/python -m pytest $(workers) $(PYTEST_ARGS)
+
+versions: setup ## Run the suite on both and print README's table of tested versions (half an hour)
+	@bash tools/setup_env.sh upstream
+	@for home in .venv .upstream; do \
+	  rm -f $$home/report.xml; \
+	  $$home/bin/python -m pytest $(workers) --junitxml $$home/report.xml $(PYTEST_ARGS); \
+	  $$home/bin/python docs/print_versions.py --record $$home/report.xml; \
+	done
+	@$(python) docs/print_versions.py --write
 
 .audit/set-up-for: requirements/apart/audit.txt
 	@$(PYTHON) -m venv --clear .audit

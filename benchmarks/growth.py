@@ -21,7 +21,6 @@ import subprocess
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import version
 from pathlib import Path
 
 import torch
@@ -170,6 +169,9 @@ def main() -> None:
         results = dict(zip(cells, pool.map(start, cells.values()), strict=True))
     for name, found in results.items():
         print(f"{name:<36} {found['difference']}", flush=True)
+    from swin_mm.doctor.packages import installed  # not in the measuring processes
+
+    (mmdet,) = installed()["mmdet"]
     commit = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     report = {
         "what": f"Resident memory, MB, after {EARLY} and {args.sizes} random sizes to "
@@ -180,7 +182,7 @@ def main() -> None:
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,
-            "onedl-mmdetection": version("onedl-mmdetection"),
+            mmdet.name: mmdet.version,
         },
         "results": results,
     }

@@ -33,7 +33,8 @@ case "$*" in
   while [[ $1 != -w ]]; do shift; done
   {REAL} -c 'import sys, zipfile
 zipfile.ZipFile(sys.argv[1], "w").writestr("mmcv/_ext.so", "x")' "$2/$wheel" ;;
-*'-m pytest'*) note "pytest of $0" ;;
+*'-m pytest'*) note "pytest of $0"; exit "${{FAILS:-0}}" ;;
+'docs/print_versions.py'*) note "$*" ;;
 *'-m pip'*) asked="$*"; note "pip ${{asked#*-qq }}" ;;
 'tools/mmcv_ops.py plan'*) printf 'a-key\\nthe CPU (a test)\\n' ;;
 'tools/mmcv_ops.py check') [[ ! -e $NOTES.unusable ]] || {{ rm "$NOTES.unusable"; exit 1; }} ;;
@@ -164,6 +165,7 @@ def test_a_wheel_that_does_not_run_is_compiled_again(clone):
 def test_the_original_libraries_are_tested_in_an_environment_of_their_own(clone):
     made = clone.make("test-upstream")
     assert made.returncode == 0, made.stderr
+    assert "source .upstream/bin/activate" in made.stdout
     assert os.listdir(clone.wheel.parent) == [THEIR_WHEEL]
     assert clone.did("pip install -c requirements/constraints.txt --no-build-isolation -r requir")
     assert "-r requirements/apart/upstream.txt" in clone.notes.read_text()
@@ -188,6 +190,19 @@ def test_a_pin_of_the_original_libraries_moves_without_the_maintained_ones(clone
         file.write("more\n")
     assert ".venv is ready" in clone.make("setup").stdout
     assert ".upstream is ready" not in clone.make("test-upstream").stdout
+
+
+def test_versions_are_recorded_where_the_tests_of_both_pass(clone):
+    assert clone.make("versions").returncode == 0
+    assert clone.notes.read_text().splitlines()[-5:] == [
+        "pytest of .venv/bin/python",
+        "docs/print_versions.py --record .venv/report.xml",
+        "pytest of .upstream/bin/python",
+        "docs/print_versions.py --record .upstream/report.xml",
+        "docs/print_versions.py --write",
+    ]
+    assert clone.make("versions", FAILS="1").returncode != 0
+    assert clone.notes.read_text().splitlines() == ["pytest of .venv/bin/python"]
 
 
 def test_there_are_two_environments_to_set_up(clone):

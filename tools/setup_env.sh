@@ -189,4 +189,4 @@ pip install --no-build-isolation --no-deps -e . || die "pip could not install sw
 problems=$(pip check) || die "the installed versions contradict each other: $problems"
 
 printf '%s\n' "$wanted" >"$stamp"
-say "done. Now: source .venv/bin/activate, then python tools/doctor.py says what works"
+say "done. Now: source $name/bin/activate, then python tools/doctor.py says what works"

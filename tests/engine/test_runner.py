@@ -13,6 +13,7 @@ from swin_mm.engine import whole_files
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.notes import Notes
 from swin_mm.engine.runner import QuietRunner
+from swin_mm.engine.safe_loading import allow_safe_reading
 
 
 class Toy(BaseModel):
@@ -144,8 +145,9 @@ def course(**numbers: object) -> list[dict]:
 
 
 def test_a_resumed_run_says_that_the_checkpoints_schedule_goes_on(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, own_mmengine: None
 ) -> None:
+    allow_safe_reading()
     first = runner(tmp_path / "first", param_scheduler=course(end=10))
     first.train()
     second = runner(tmp_path / "second", param_scheduler=course(end=20))
@@ -156,7 +158,10 @@ def test_a_resumed_run_says_that_the_checkpoints_schedule_goes_on(
     assert any("end 10 in place of 20" in str(text) for text in warned)
 
 
-def test_a_resumed_run_says_that_the_checkpoints_rates_go_on(tmp_path: Path) -> None:
+def test_a_resumed_run_says_that_the_checkpoints_rates_go_on(
+    tmp_path: Path, own_mmengine: None
+) -> None:
+    allow_safe_reading()
     runner(tmp_path / "first", param_scheduler=course(end=10)).train()
     second = runner(tmp_path / "second", param_scheduler=course(end=10))
     second.optim_wrapper["optimizer"].update(lr=0.5, weight_decay=0.3)
@@ -169,7 +174,8 @@ def test_a_resumed_run_says_that_the_checkpoints_rates_go_on(tmp_path: Path) -> 
     assert second.optim_wrapper.optimizer.param_groups[0]["initial_lr"] == 0.1
 
 
-def test_a_run_that_resumes_what_it_was_told_is_silent(tmp_path: Path) -> None:
+def test_a_run_that_resumes_what_it_was_told_is_silent(tmp_path: Path, own_mmengine: None) -> None:
+    allow_safe_reading()
     runner(tmp_path / "first", param_scheduler=course(end=10)).train()
     second = runner(tmp_path / "second", param_scheduler=course(end=10))
     second._resume, second._load_from = True, str(tmp_path / "first/iter_2.pth")
@@ -179,7 +185,10 @@ def test_a_run_that_resumes_what_it_was_told_is_silent(tmp_path: Path) -> None:
     assert not any("Resume" in str(text) for text in warned)
 
 
-def test_a_resumed_run_refuses_a_schedule_of_other_kinds(tmp_path: Path) -> None:
+def test_a_resumed_run_refuses_a_schedule_of_other_kinds(
+    tmp_path: Path, own_mmengine: None
+) -> None:
+    allow_safe_reading()
     runner(tmp_path / "first", param_scheduler=course(end=10)).train()
     steps = {"type": "MultiStepLR", "milestones": [5], "by_epoch": False}
     second = runner(tmp_path / "second", param_scheduler=[steps])

@@ -1,9 +1,12 @@
 import copy
+import pickle
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import torch
+from families import MAINTAINED
+from mmengine.logging import HistoryBuffer
 from mmengine.model import BaseModel, BaseModule
 from mmengine.runner import CheckpointLoader, Runner
 from torch.utils.data import Dataset
@@ -147,11 +150,23 @@ def test_hostile_code_does_not_run_through_init_cfg(hostile):
     assert not mark.exists()
 
 
+@pytest.mark.skipif(not MAINTAINED, reason="torch 2.6 and later refuse in the original MMEngine")
 def test_without_us_it_may_run(hostile):
     """The maintained fork runs it; if this turns red, MMEngine has become safe by itself."""
     path, mark = hostile
     CheckpointLoader.load_checkpoint(path)
     assert mark.exists()
+
+
+@pytest.mark.skipif(MAINTAINED, reason="the maintained MMEngine reads its own checkpoints")
+def test_without_us_the_original_mmengine_cannot_read_its_own_checkpoints(tmp_path):
+    """If this turns red, it can, and docs/upstream.md says too much."""
+    path = str(tmp_path / "own.pth")
+    torch.save({"state_dict": {}, "message_hub": {"loss": HistoryBuffer([1.0], [1])}}, path)
+    with pytest.raises(pickle.UnpicklingError):
+        CheckpointLoader.load_checkpoint(path)
+    allow_safe_reading()
+    assert CheckpointLoader.load_checkpoint(path)["message_hub"]["loss"].mean() == 1.0
 
 
 def test_a_trusting_user_may_let_it_run(hostile):

@@ -3,20 +3,21 @@
 from collections.abc import Iterator
 from typing import Any
 
+from families import MAINTAINED
 from mmengine.config import Config
 
 # By the last name of a setting, wherever in a model it stands; only what is there is set.
-_WIDTH = 16
-_SMALL = {
-    "embed_dims": _WIDTH,
-    "feat_channels": _WIDTH,
-    "out_channels": _WIDTH,
-    "channels": _WIDTH,
-    "conv_out_channels": _WIDTH,
-    "fc_out_channels": _WIDTH,
-    "proposal_feature_channel": _WIDTH,
-    "feedforward_channels": _WIDTH,
-    "num_feats": _WIDTH // 2,  # twice as many are a position, as wide as a query
+_WIDTHS = (
+    "embed_dims",
+    "feat_channels",
+    "out_channels",
+    "channels",
+    "conv_out_channels",
+    "fc_out_channels",
+    "proposal_feature_channel",
+    "feedforward_channels",
+)
+_NUMBERS = {
     "num_heads": 2,
     "num_groups": 4,
     "num_layers": 1,
@@ -38,13 +39,17 @@ _BACKBONE = {"embed_dims": 8, "depths": [1, 1, 2, 1], "num_heads": [1, 1, 2, 2]}
 def shrunk(cfg: Config) -> dict[str, Any]:
     """Return options by dotted key that shrink a config's model and start no workers."""
     options = {f"model.backbone.{name}": value for name, value in _BACKBONE.items()}
+    # The original DINO encodes boxes for queries of 256 channels, however wide they are.
+    width = 256 if cfg.model.type == "DINO" and not MAINTAINED else 16
+    small = dict.fromkeys(_WIDTHS, width) | _NUMBERS
+    small["num_feats"] = width // 2  # twice as many are a position, as wide as a query
     for path, name, value in _settings(cfg._cfg_dict["model"], "model"):
         if path.startswith("model.backbone.") or isinstance(value, bool | list | tuple):
             continue
-        if name in _SMALL and not (name == "num_points" and value < 64):
-            options[path] = _SMALL[name]
+        if name in small and not (name == "num_points" and value < 64):
+            options[path] = small[name]
         elif name == "in_channels" and value == 256:  # what the part before it gives
-            options[path] = _WIDTH
+            options[path] = width
     for split in ("train", "val", "test"):
         options[f"{split}_dataloader.num_workers"] = 0
     return options

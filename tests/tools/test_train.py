@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from families import MAINTAINED
 
 from swin_mm.checkpoints import read_checkpoint, to_layout
 
@@ -125,6 +126,7 @@ def test_two_tasks_of_slurm_train_a_detector_together(
     assert (tmp_path / "work/iter_2.pth").is_file()
 
 
+@pytest.mark.skipif(not MAINTAINED, reason="the original MMSegmentation imports MMCV's operators")
 def test_a_segmentor_trains_without_compiled_operators(
     start: Callable, small: dict, tmp_path: Path
 ) -> None:
