@@ -23,7 +23,7 @@ ROOMS = {
     "backbones": {"layers", "checkpoints", "registry"},
     "engine": {"checkpoints", "registry", "checking"},
     "checking": {"registry", "progress"},
-    "data": {"progress"},
+    "data": set(),
     "doctor": set(),
     "inference": {"backbones", "progress"},
     "export": {"inference"},

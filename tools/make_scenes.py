@@ -6,6 +6,7 @@ import shlex
 import sys
 
 from swin_mm.data import write_scenes
+from swin_mm.progress import Bars
 
 
 def size(text: str) -> tuple[int, int]:
@@ -51,7 +52,7 @@ def main() -> int:
             size=args.size,
             jobs=cores if args.jobs is None else args.jobs,
             force=args.force,
-            progress=True,
+            bars=Bars,
         )
     except (ValueError, OSError) as error:
         print(f"make_scenes: {error}", file=sys.stderr)

@@ -6,10 +6,10 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from typing import Any
 import cv2
 import numpy as np
 
-from ..progress import Bars
 from . import ade, coco
 from .contact_sheet import contact_sheet
 from .folders import MARKER, check_replaceable, fill_folder
@@ -70,7 +69,7 @@ def write_scenes(
     size: tuple[int, int] = (320, 240),
     jobs: int = 1,
     force: bool = False,
-    progress: bool = False,
+    bars: Callable[[str, int], AbstractContextManager] | None = None,
 ) -> WrittenScenes:
     """Write scenes to a folder, all of them or nothing.
 
@@ -87,7 +86,8 @@ def write_scenes(
         jobs: Count of processes. Where it is more than one, the calling script
             needs its `if __name__ == "__main__":`.
         force: Replace scenes that were written to the folder before.
-        progress: Show a bar with the rate and the time left on stderr.
+        bars: Shows how far it is, given what is counted and how much of it there is, as
+            `swin_mm.progress.Bars`, whose `advance` is called.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -100,10 +100,11 @@ def write_scenes(
         for part in (*coco.FOLDERS, *ade.FOLDERS):
             (draft / part).mkdir(parents=True)
         told: dict[str, _Told] = {split: [] for split in counts}
-        with Bars("scenes", train + val, shown=progress) as bars:
+        with bars("scenes", train + val) if bars else nullcontext() as far:
             for batch, entries in _made(_batches(draft, counts, seed, size), jobs):
                 told[batch.split] += entries
-                bars.advance(len(entries))
+                if far is not None:
+                    far.advance(len(entries))
         for split, entries in told.items():
             content = json.dumps(coco.instances(split, size, entries), separators=(",", ":"))
             (draft / coco.annotation_file(split)).write_text(content)

@@ -1,3 +1,4 @@
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,18 @@ def test_arguments_out_of_range_are_refused_before_anything_is_made(tmp_path, wr
     with pytest.raises(ValueError, match=rule):
         write_scenes(tmp_path / "out", **arguments)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bar_is_told_what_is_written(tmp_path):
+    told = []
+
+    class Bar(nullcontext):
+        def __init__(self, what, total):
+            super().__init__(self)
+            told.append((what, total))
+
+        def advance(self, pieces):
+            told.append(pieces)
+
+    write_scenes(tmp_path / "out", train=30, val=3, seed=2, size=SIZE, bars=Bar)
+    assert told == [("scenes", 33), 25, 5, 3]
