@@ -71,9 +71,9 @@ def assert_same(network, run):
     ("version", "depths", "to", "read"),
     [
         (1, (1, 2), "onnx", by_onnxruntime),
-        (2, (2,), "onnx", by_onnxruntime),
+        pytest.param(2, (2,), "onnx", by_onnxruntime, marks=pytest.mark.nightly),
         (1, (1, 1), "openvino", by_openvino),
-        (2, (2,), "torch-export", by_torch),
+        pytest.param(2, (2,), "torch-export", by_torch, marks=pytest.mark.nightly),
     ],
     ids=["v1, ONNX", "v2, ONNX", "OpenVINO", "torch"],
 )

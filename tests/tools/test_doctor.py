@@ -69,6 +69,7 @@ def test_behind_the_package_s_own_error_it_finds_the_missing_library(start, with
     assert json.loads(ended.out.splitlines()[-1].partition("@doctor ")[2])["missing"] == "mmengine"
 
 
+@pytest.mark.nightly
 def test_without_operators_it_is_the_detectors_that_do_not_work(call, without):
     without("mmcv._ext")
     ended = call("doctor.py", "--quick")

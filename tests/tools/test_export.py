@@ -15,6 +15,7 @@ TINY = ["--cfg-options", "model.backbone.embed_dims=8", "model.backbone.depths=[
 TINY += ["model.backbone.num_heads=[1,1,2,2]"]
 
 
+@pytest.mark.nightly  # tests/export has networks that are smaller
 def test_a_trained_detectors_maps_are_those_of_the_file(call, trained, tmp_path):
     words = [str(trained.config), str(trained.checkpoint), "--to", "onnx", "--part", "neck"]
     ended = call("export.py", *words, "--image-size", "40x50", cwd=tmp_path)

@@ -101,6 +101,7 @@ def test_a_file_that_is_no_checkpoint_is_an_error(
     assert "LICENSE" in ended.err
 
 
+@pytest.mark.nightly
 def test_two_processes_of_torchrun_test_a_detector_together(
     trained: Any, start: Callable, tmp_path: Path, port: str
 ) -> None:
