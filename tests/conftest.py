@@ -3,6 +3,7 @@
 The same random numbers each time, no screen, a tiny offline world, real pictures if any.
 """
 
+import gc
 import os
 import random
 from pathlib import Path
@@ -13,6 +14,12 @@ ROOT = Path(__file__).parents[1]
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anybody imports matplotlib
 if "PYTEST_XDIST_WORKER" in os.environ:  # several processes: one thread each, before torch
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_collection_finish() -> None:
+    """Leave the libraries out of every later collection of garbage: MMEngine asks for many."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -55,10 +62,15 @@ def tiny_scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def own_mmengine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take back what a run changes for the whole process: readers of checkpoints, the device."""
+    """Take back what a run changes for the whole process: readers of checkpoints, the device.
+
+    And do not format a run's config: that takes a second, and only its layout comes of it.
+    """
     import mmengine.device.utils
     from mmengine.runner import CheckpointLoader
+    from yapf.yapflib import yapf_api
 
+    monkeypatch.setattr(yapf_api, "FormatCode", lambda text, style_config: (text, False))
     monkeypatch.setattr(CheckpointLoader, "_schemes", dict(CheckpointLoader._schemes))
     monkeypatch.setattr(mmengine.device.utils, "DEVICE", mmengine.device.utils.DEVICE)
 

@@ -42,7 +42,7 @@ class RunRecord(Hook):
         self.curve = curve
         self.metrics: dict[str, float] | None = None
         self._began = time.monotonic()
-        self._first = self._last = 0
+        self._first = self._last = self._drawn = 0
 
     @property
     def seconds(self) -> float:
@@ -80,8 +80,9 @@ class RunRecord(Hook):
         if self.curve is None or not is_main_process():
             return
         course = course_of(runner.message_hub)
-        if len(course.loss):
+        if len(course.loss) != self._drawn:  # a validation after the last iteration drew it all
             draw_loss_curve(course, self.curve)
+            self._drawn = len(course.loss)
 
 
 def format_report(
