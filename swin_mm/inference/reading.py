@@ -117,7 +117,8 @@ def _holds_floats(content: bytes) -> bool:
         directory = ImageFileDirectory_v2(content[: 16 if b"+" in content[:4] else 8])
         file = io.BytesIO(content)
         file.seek(directory.next)
-        with warnings.catch_warnings(action="ignore"):  # the decoder tells of a broken head
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the decoder tells of a broken head
             directory.load(file)
         floats = 3 in np.atleast_1d(directory.get(SAMPLEFORMAT, 1))
         return floats or directory.get(PHOTOMETRIC_INTERPRETATION) in _LOGARITHMS
