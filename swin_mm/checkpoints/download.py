@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import ParseResult, unquote, urlparse
 from urllib.request import Request, urlopen
@@ -39,7 +40,8 @@ def download(url: str) -> Path:
     It gets its name when it is as long as the server said, and its hash, if the name bears one, is
     right. A name without hash may be another address's too (``model.safetensors``): such a file
     lies in a folder of its address. One that torch.hub or its user has put beside the others is
-    taken as it is.
+    taken as it is. Of several processes that want it at once, as those of a training do, one
+    fetches it and the others wait.
 
     Raises:
         CheckpointError: if it cannot be fetched, or is not what its name says.
@@ -53,14 +55,17 @@ def download(url: str) -> Path:
         path = shared
     if path.is_file():
         return path
-    print(f"Fetching {url} to {path}", file=sys.stderr)
     partial = folder / f".{site}.{name}.{os.getpid()}.partial"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _fetch(url, partial)
-        check_hash(partial, url)
-        path.parent.mkdir(exist_ok=True)
-        partial.replace(path)
+        with _alone(folder / f".{site}.{name}.lock"):
+            if path.is_file():  # another process has fetched it meanwhile
+                return path
+            print(f"Fetching {url} to {path}", file=sys.stderr)
+            _fetch(url, partial)
+            check_hash(partial, url)
+            path.parent.mkdir(exist_ok=True)
+            partial.replace(path)
     except CheckpointError:
         raise
     except Exception as error:  # the network, the server, the disk: urllib has many ways to fail
@@ -72,6 +77,26 @@ def download(url: str) -> Path:
         with contextlib.suppress(OSError):  # a folder that is none has no files
             partial.unlink()
     return path
+
+
+@contextlib.contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Let processes do something one after the other.
+
+    Args:
+        lock: a file that is there meanwhile. Whoever comes as it goes may find another: so what is
+            done must bear being done twice.
+    """
+    with lock.open("wb") as file:
+        with contextlib.suppress(ImportError, OSError):  # some systems and disks know no locks
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):  # it is gone, or in use where that keeps it
+                lock.unlink()
 
 
 def _fetch(url: str, path: Path) -> None:

@@ -2,6 +2,8 @@ import hashlib
 import http.server
 import os
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 import torch
 
 from swin_mm.checkpoints import CheckpointError, read_checkpoint
+from swin_mm.checkpoints import download as download_room
 from swin_mm.checkpoints.download import download
 
 
@@ -55,6 +58,29 @@ def test_a_url_is_fetched_once(served):
         assert torch.equal(read_checkpoint(f"{address}/{name}?download=1")["a"], torch.ones(2))
     assert Quiet.served == before + 1
     assert [path.name for path in cache.rglob("*") if path.is_file()] == ["swin.pth"]
+
+
+@pytest.mark.parametrize("name", ["swin.pth", "swin-{}.pth"])
+def test_of_several_processes_that_want_a_file_at_once_one_fetches_it(served, monkeypatch, name):
+    """Threads stand for them: a lock is of the file that each has opened."""
+    folder, address, cache = served
+    url = f"{address}/{publish(folder, name)}"
+    fetch, together, fetched = download_room._fetch, threading.Barrier(4), []
+
+    def slowly(url, path):
+        fetched.append(url)
+        time.sleep(0.1)
+        fetch(url, path)
+
+    def one(_):
+        together.wait()
+        return download(url)
+
+    monkeypatch.setattr(download_room, "_fetch", slowly)
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(one, range(4)))) == 1
+    assert fetched == [url]
+    assert len([path for path in cache.rglob("*") if path.is_file()]) == 1
 
 
 def test_two_addresses_may_give_files_the_same_name(served):
