@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from mmengine.config import Config
 from mmengine.dist import barrier
 
 from swin_mm.checkpoints import CheckpointError, read_checkpoint
-from swin_mm.checkpoints.download import is_url
+from swin_mm.checkpoints.download import download, is_url
 from swin_mm.engine.config import as_list, every_dict, type_of
 from swin_mm.engine.errors import UsageError, command_again
 from swin_mm.engine.notes import Notes
@@ -79,8 +80,8 @@ def pretrained_sources(cfg: Config) -> Iterator[str]:
 def fetch_weights(cfg: Config, weights: str | None, notes: Notes, *, unsafe: bool = False) -> None:
     """Read the weights once, before anything is built, so that a failure comes early.
 
-    A URL is downloaded into torch's cache, by one process of each machine; the others wait for it,
-    or end with it.
+    A URL is downloaded into torch's cache, by one process of each machine. The others wait for the
+    file, and not in the first exchange with it: on GPUs that is given up after some minutes.
 
     Args:
         cfg: changed in place where `weights` hold a whole model: its necks and heads start with
@@ -93,12 +94,15 @@ def fetch_weights(cfg: Config, weights: str | None, notes: Notes, *, unsafe: boo
         UsageError: if they cannot be downloaded or read.
     """
     asked = None if weights == NONE or cfg.get("resume") else weights
-    held = None
-    if os.environ.get("LOCAL_RANK", "0") == "0":
-        sources = [*pretrained_sources(cfg), *filter(None, [cfg.get("load_from")])]
-        for source in dict.fromkeys(source for source in sources if _is_file_or_url(source)):
+    held, is_first = None, os.environ.get("LOCAL_RANK", "0") == "0"
+    sources = [*pretrained_sources(cfg), *filter(None, [cfg.get("load_from")])]
+    for source in dict.fromkeys(source for source in sources if _is_file_or_url(source)):
+        if is_first:
             content = _read(source, unsafe=unsafe)
             held = content if source == asked else held
+        elif is_url(source):
+            with _refusals_told(source):
+                download(source)
     barrier()
     if asked is None:
         return
@@ -110,8 +114,14 @@ def fetch_weights(cfg: Config, weights: str | None, notes: Notes, *, unsafe: boo
 
 
 def _read(source: str, *, unsafe: bool) -> dict:
-    try:
+    with _refusals_told(source):
         return read_checkpoint(source, unsafe=unsafe)
+
+
+@contextmanager
+def _refusals_told(source: str) -> Iterator[None]:
+    try:
+        yield
     except CheckpointError as error:
         advice = f"\n{ways_to_weights()}" if is_url(source) else ""
         raise UsageError(f"{error}{advice}") from error

@@ -9,6 +9,7 @@ from mmengine.model.weight_init import PretrainedInit
 
 from swin_mm import SwinTransformer
 from swin_mm.checkpoints import to_layout
+from swin_mm.engine import weights as weights_room
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.notes import Notes
 from swin_mm.engine.weights import choose_weights, fetch_weights, pretrained_sources
@@ -79,6 +80,18 @@ def test_a_failed_download_is_an_error_with_ways_out(
     choose_weights(detector, NOWHERE, notes)
     with pytest.raises(UsageError, match=r"swin_of_nobody[\s\S]*--weights FILE"):
         fetch_weights(detector, NOWHERE, notes)
+
+
+def test_other_processes_of_a_machine_have_the_file_before_they_meet_the_first(
+    detector: Config, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = []
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setattr(weights_room, "download", steps.append)
+    monkeypatch.setattr(weights_room, "barrier", lambda: steps.append("barrier"))
+    choose_weights(detector, None, notes)
+    fetch_weights(detector, None, notes)
+    assert steps == [*pretrained_sources(detector), "barrier"]
 
 
 def test_a_file_that_is_no_checkpoint_is_an_error(
