@@ -50,13 +50,20 @@ def needs_operators(cfg: Config) -> bool:
     return any(type_of(node).startswith("mmdet.") for node in every_dict(cfg.get("model")))
 
 
-def choose_device(operators: bool) -> Device:
+def choose_device(operators: bool, asked: str | None = None) -> Device:
     """Take a GPU if torch, and mmcv's operators where they are needed, both run on it.
 
+    Args:
+        operators: whether they are needed.
+        asked: a device by torch's name, which is taken as it is; other ones are not touched.
+
     Raises:
-        UsageError: if the operators are needed and mmcv has none at all.
+        UsageError: if the operators are needed and mmcv has none at all, or the device that was
+            asked for cannot be used.
     """
     nms = _import_nms() if operators else None
+    if asked is not None:
+        return _asked_device(asked)
     if not torch.cuda.is_available():
         return Device(_other_accelerator(operators), f"torch {torch.__version__} sees no GPU")
     torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
@@ -69,6 +76,17 @@ def choose_device(operators: bool) -> Device:
         first = str(error).partition("\n")[0]
         return Device("cpu", f"{name} is there, but does not run what is needed: {first}")
     return Device("cuda", name)
+
+
+def _asked_device(name: str) -> Device:
+    try:
+        torch.empty(0, device=name)
+        if torch.device(name).type == "cuda" and torch.device(name).index is not None:
+            torch.cuda.set_device(name)  # for what asks for the GPU, and not for a tensor's
+    except (RuntimeError, AssertionError) as error:
+        first = str(error).partition("\n")[0]
+        raise UsageError(f"--device {name} cannot be used here: {first}") from error
+    return Device(name, "as asked")
 
 
 def _import_nms() -> Callable:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from mmengine.config import Config
 
 from swin_mm.engine.channels import match_channels
 from swin_mm.engine.config import import_host, read_config
-from swin_mm.engine.errors import UsageError
-from swin_mm.engine.launch import Device, choose_device, needs_operators, use_device
+from swin_mm.engine.launch import choose_device, needs_operators, use_device
 from swin_mm.engine.notes import Notes
 from swin_mm.engine.options import merge_options
 from swin_mm.engine.safe_loading import allow_safe_reading
@@ -36,14 +34,7 @@ def configure(
     cfg = read_config(path, needs=["model.backbone"])
     merge_options(cfg, options, notes)
     import_host(cfg)
-    chosen = choose_device(needs_operators(cfg))
-    if device is not None:
-        try:
-            torch.empty(0, device=device)
-        except (RuntimeError, AssertionError) as error:
-            first = str(error).partition("\n")[0]
-            raise UsageError(f"--device {device} cannot be used here: {first}") from error
-        chosen = Device(device, "as asked")
+    chosen = choose_device(needs_operators(cfg), device)
     use_device(chosen, cfg, notes)
     match_channels(cfg, options, notes)
     return cfg, chosen.name

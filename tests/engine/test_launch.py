@@ -71,6 +71,19 @@ def test_operators_built_without_cuda_mean_the_cpu(monkeypatch: pytest.MonkeyPat
     assert choose_device(operators=False).name == "cuda"
 
 
+@pytest.mark.usefixtures("gpu")
+def test_a_device_that_is_asked_for_is_taken_and_no_other_is_touched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, current = [], []
+    monkeypatch.setattr("mmcv.ops.nms", lambda *_: made.append("nms"))
+    monkeypatch.setattr(torch, "empty", lambda _, device: made.append(device))
+    monkeypatch.setattr(torch.cuda, "set_device", current.append)
+    assert choose_device(True, "cpu") == Device("cpu", "as asked")
+    assert choose_device(True, "cuda:1").name == "cuda:1"
+    assert (made, current) == (["cpu", "cuda:1"], ["cuda:1"])
+
+
 def test_a_detector_without_operators_is_told_how_to_get_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
