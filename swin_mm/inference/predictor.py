@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,9 @@ from swin_mm.inference.pixel_scores import PixelScores
 from swin_mm.inference.reading import read_picture
 from swin_mm.inference.registered import scope_of
 from swin_mm.inference.switches import augmented, compile_backbone, flipping_pipeline
+
+# How torch says so, on a GPU and on the CPU. One that reads memory not its own is a bug's.
+_NO_MEMORY = ("out of memory", "t allocate memory", "not enough memory", "ALLOC_FAILED")
 
 
 @dataclass(frozen=True)
@@ -235,7 +239,7 @@ class _told:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, RuntimeError | MemoryError):
             first = str(error).strip().partition("\n")[0]
             if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
@@ -243,7 +247,8 @@ class _told:
                     f"torch cannot compile the backbone here: {first}. It needs a C++ compiler "
                     "(Triton on a GPU) and a path without spaces; or leave --compile out"
                 ) from error
-            if isinstance(error, MemoryError) or "memory" in str(error):
+            if isinstance(error, MemoryError) or any(one in str(error) for one in _NO_MEMORY):
+                traceback.clear_frames(trace)  # they hold what filled the memory
                 raise _no_room(self.picture.height, self.picture.width) from error
 
 

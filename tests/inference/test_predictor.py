@@ -1,3 +1,5 @@
+import weakref
+
 import cv2
 import numpy as np
 import pytest
@@ -204,7 +206,12 @@ def test_a_picture_that_the_pipeline_cannot_take_is_named_by_its_size(find):
 
 
 @pytest.mark.parametrize(
-    "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB."),
+    ],
 )
 def test_a_picture_too_large_for_memory_is_an_error_of_that_picture(find, monkeypatch, error):
     def give_up(_):
@@ -215,12 +222,30 @@ def test_a_picture_too_large_for_memory_is_an_error_of_that_picture(find, monkey
         find.find([find.pack(noise(6, 8))])
 
 
-def test_any_other_failure_of_the_model_is_not_hidden(find, monkeypatch):
+def test_what_filled_the_memory_is_let_go_for_the_next_picture(find, monkeypatch):
+    filled = []
+
+    def fill(_):
+        large = torch.zeros(9)
+        filled.append(weakref.ref(large))
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(find.model, "test_step", fill)
+    with pytest.raises(PictureError) as told:
+        find.find([find.pack(noise(6, 8))])
+    assert told.value.__cause__ is not None
+    assert filled[0]() is None
+
+
+@pytest.mark.parametrize(
+    "what", ["shapes differ", "CUDA error: an illegal memory access was encountered"]
+)
+def test_any_other_failure_of_the_model_is_not_hidden(find, monkeypatch, what):
     def fail(_):
-        raise RuntimeError("shapes differ")
+        raise RuntimeError(what)
 
     monkeypatch.setattr(find.model, "test_step", fail)
-    with pytest.raises(RuntimeError, match="shapes differ"):
+    with pytest.raises(RuntimeError, match=what):
         find.find([find.pack(noise(6, 8))])
 
 
