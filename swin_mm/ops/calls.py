@@ -1,4 +1,4 @@
-"""Who is calling: someone with numbers, or a tracer."""
+"""Who is calling: someone with numbers, a tracer, or a recorder of a CUDA graph."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def is_plain_call(x: Tensor) -> bool:
         or _is_watched()
         or torch._C._len_torch_dispatch_stack()
     )
+
+
+def is_recorded(x: Tensor) -> bool:
+    """Say whether a CUDA graph is being captured: nothing is computed yet, in memory of its own."""
+    return x.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
 def _is_watched() -> bool:

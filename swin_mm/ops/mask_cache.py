@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from swin_mm.ops.cache import BoundedCache
-from swin_mm.ops.calls import is_transformed
+from swin_mm.ops.calls import is_recorded, is_transformed
 from swin_mm.ops.masks import Region
 
 LIMIT = 16 * 2**20
@@ -41,9 +41,16 @@ class MaskCache:
         Tensors that only pretend (fake ones, of tracers) get a mask of their own, never a kept one;
         and so does torch.func, in which tensors are made for one of its calls alone, and
         TorchScript's tracer, which would write a mask down as it was made in one trace and as a
-        constant in the next, and then refuse the two as different networks.
+        constant in the next, and then refuse the two as different networks. A CUDA graph makes its
+        own at every replay: one kept would be filled by the first of them, and one of ours might be
+        given up while the graph still reads it.
         """
-        if type(like) is not Tensor or is_transformed(like) or torch.jit.is_tracing():
+        if (
+            type(like) is not Tensor
+            or is_transformed(like)
+            or torch.jit.is_tracing()
+            or is_recorded(like)
+        ):
             return region.mask(window, like.device)
 
         def make() -> tuple[Tensor | None, int]:

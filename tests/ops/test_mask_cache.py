@@ -88,6 +88,16 @@ def test_torch_func_leaves_nothing_of_its_own():
     assert cache.size == 0
 
 
+def test_a_cuda_graph_neither_fills_the_cache_nor_reads_from_it(monkeypatch):
+    cache, like = MaskCache(), torch.zeros(1)
+    kept = cache.mask(corner(3), (3, 3), like)
+    monkeypatch.setattr("swin_mm.ops.mask_cache.is_recorded", lambda x: True)
+    assert cache.mask(corner(3), (3, 3), like) is not kept
+    before = cache.size
+    cache.mask(corner(4), (4, 4), like)
+    assert cache.size == before
+
+
 def test_an_export_leaves_eager_mode_as_it_was():
     model, x = network(), torch.randn(1, 3, 64, 64)
     expected = model(x)[1]
