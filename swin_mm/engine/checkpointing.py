@@ -18,7 +18,6 @@ from swin_mm.engine.stopping import Stopped, StopSignals
 from swin_mm.engine.whole_checkpoints import WholeCheckpointHook
 from swin_mm.registry import HOOKS
 
-RANDOM_STATES = "random_states"  # in a checkpoint: what `capture` returns, by rank
 GRADIENTS = "gradients"  # in a checkpoint: those that wait for an accumulation to be full
 _WITHIN = "within_epoch_ckpts"
 
@@ -71,7 +70,7 @@ class SafeCheckpointHook(WholeCheckpointHook):
         if not runner._resume:
             return
         self._pending = checkpoint.get(GRADIENTS) or {}
-        states = checkpoint.get(RANDOM_STATES)
+        states = checkpoint.get(random_states.NAME)
         if states is not None and len(states) == runner.world_size:
             self._states = states[runner.rank]
         elif states is not None:
@@ -204,6 +203,6 @@ class SafeCheckpointHook(WholeCheckpointHook):
     def before_save_checkpoint(self, runner: Runner, checkpoint: dict[str, Any]) -> None:
         """Add the random states of all processes, and gradients that wait for more."""
         if self._gathered is not None:
-            checkpoint[RANDOM_STATES] = self._gathered
+            checkpoint[random_states.NAME] = self._gathered
             if self._pending:
                 checkpoint[GRADIENTS] = self._pending

@@ -20,6 +20,7 @@ from torch.nn.utils import get_total_norm
 
 from swin_mm.engine import random_states
 from swin_mm.engine.culprit import Culprit, find_culprit, first_in_state, tell
+from swin_mm.engine.loops import BATCHES_DONE
 from swin_mm.engine.whole_files import WHOLE_FILES
 from swin_mm.registry import HOOKS
 
@@ -28,7 +29,6 @@ SMALLEST_SCALE = 1e-4
 
 It is halved at every step that is skipped, 30 times from where it starts.
 """
-_RANDOM_STATES = "random_states"  # of all ranks, as swin_mm.SafeCheckpointHook names them
 
 
 class NonFiniteError(RuntimeError):
@@ -184,6 +184,8 @@ class FiniteHook(Hook):
                 self._model, start.data, context=self._context, scale=self._scaled
             )
             self._go_back(start)
+        # Running statistics may differ; whether they save, all processes must agree on.
+        poisoned = next(filter(None, all_gather_object(poisoned)), "")
         saved = self._save and not poisoned and self._save_before(start)
         culprits = all_gather_object(culprit)
         story = _tell(runner, culprits, loss=loss, poisoned=poisoned, saved=saved or "")
@@ -208,6 +210,8 @@ class FiniteHook(Hook):
         runner = self._runner
         states = all_gather_object(None if start is None else start.states)
         self._states = states if None not in states else None
+        if done := runner.message_hub.runtime_info.get(BATCHES_DONE):
+            runner.message_hub.update_info(BATCHES_DONE, done - 1)  # this one is not, after all
         name = f"before_iter_{runner.iter + 1}.pth"
         try:
             runner.save_checkpoint(
@@ -228,7 +232,7 @@ class FiniteHook(Hook):
     def before_save_checkpoint(self, runner: Runner, checkpoint: dict[str, Any]) -> None:
         """Add the random states from before the iteration."""
         if self._states is not None:
-            checkpoint[_RANDOM_STATES] = self._states
+            checkpoint[random_states.NAME] = self._states
 
     def _let_go(self) -> None:
         while self._undo:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+NAME = "random_states"  # in a checkpoint: what `capture` returns, by rank
 _NUMPY = "MT19937"
 
 

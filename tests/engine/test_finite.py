@@ -162,6 +162,16 @@ def test_a_process_whose_numbers_are_finite_stops_with_the_one_whose_are_not(tmp
     assert "process 1: it is here" in story and "1.jpg" not in story
 
 
+def test_no_process_saves_where_the_weights_of_one_were_broken(tmp_path, monkeypatch):
+    def gathered(mine):
+        return [mine, "norm.running_var, 1 NaN"] if isinstance(mine, str) else [mine]
+
+    monkeypatch.setattr(finite, "all_gather_object", gathered)
+    story = stopped(runner(tmp_path, Toy("loss")))
+    assert "the weights were not finite before it: norm.running_var, 1 NaN" in story
+    assert not list(tmp_path.glob("before_iter_*"))
+
+
 def test_gradients_that_are_divided_among_processes_are_looked_at_whole(tmp_path, monkeypatch):
     class Divided:
         def full_tensor(self):

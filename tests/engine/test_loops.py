@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from swin_mm.engine.finite import NonFiniteError
 from swin_mm.engine.safe_loading import allow_safe_reading
 
 
@@ -20,6 +21,10 @@ def safe_reading(own_mmengine: None) -> None:
 
 def killed() -> None:
     raise Killed
+
+
+def spoil(layer: torch.nn.Module) -> None:
+    layer.register_forward_hook(lambda _, __, out: out * float("nan"))
 
 
 def weights(runner: object) -> list[float]:
@@ -46,6 +51,25 @@ def test_a_run_taken_up_anywhere_ends_with_the_same_bits(
         toy_run(tmp_path / "killed", loop, within_epoch=1, acts={when: killed})
     again = toy_run(tmp_path / "killed", loop, within_epoch=1, resume=tmp_path / "killed" / newest)
     assert weights(again) == weights(calm)
+
+
+@pytest.mark.parametrize("loop", ["epoch", "iteration"])
+@pytest.mark.parametrize("at", [5, 7])
+def test_a_run_taken_up_before_a_number_that_was_not_finite_begins_with_that_batch(
+    loop: str, at: int, toy_run: Callable, tmp_path: Path
+) -> None:
+    calm = toy_run(tmp_path / "calm", loop)
+    stopped = toy_run(
+        tmp_path / "stopped",
+        loop,
+        acts={("before_train_iter", at): lambda: spoil(stopped.model.linear)},
+        custom_hooks=[{"type": "swin_mm.FiniteHook"}],
+        build_only=True,
+    )
+    with pytest.raises(NonFiniteError):
+        stopped.train()
+    kept = tmp_path / "stopped" / f"before_iter_{at + 1}.pth"
+    assert weights(toy_run(tmp_path / "stopped", loop, resume=kept)) == weights(calm)
 
 
 @pytest.mark.parametrize("loop", ["epoch", "iteration"])
