@@ -108,14 +108,14 @@ def _check_path(cfg: Config, path: str, options: Options, notes: Notes) -> None:
 def _check_effect(cfg: Config, path: str, notes: Notes) -> None:
     """Refuse a name at the top that only built other settings, while the file was read."""
     name, _, below = path.partition(".")
-    if name not in cfg or name in _read_at_the_top():
+    if name not in cfg or name in read_at_the_top():
         return
     if name == "test_pipeline" and not cfg.get("test_dataloader"):
         return  # predictions read it then
     value = cfg[name]
     copies = [
         place
-        for top in sorted(_read_at_the_top() & set(cfg))
+        for top in sorted(read_at_the_top() & set(cfg))
         for place in _places_of(value, cfg[top], top)
     ]
     what = f"--cfg-options {path} changes nothing by itself: no run reads {name}"
@@ -148,7 +148,7 @@ def _check_new_key(
     full = f"{here}.{key}" if here else key
     kind = options.get(f"{here}.type", node.get("type"))
     if not here:
-        accepted: set[str] | None = _read_at_the_top()
+        accepted: set[str] | None = read_at_the_top()
         owner = "a config"
     elif here.endswith("_dataloader"):
         accepted, owner = _arguments_of(DataLoader) | _DATALOADER, "a dataloader"
@@ -183,7 +183,7 @@ def _check_type(cfg: Config, path: str, name: str) -> None:
 
 
 @functools.cache
-def _read_at_the_top() -> frozenset[str]:
+def read_at_the_top() -> frozenset[str]:
     """Return the names at the top of a config that a run reads."""
     return frozenset(_arguments_of(Runner) | _TOP_LEVEL)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,15 +9,13 @@ from glob import escape, glob
 from typing import Any
 
 from mmengine.config import Config
-from mmengine.runner import Runner
 
 from swin_mm.engine.config import read_config
 from swin_mm.engine.errors import UsageError
+from swin_mm.engine.options import read_at_the_top
 
 _LONGEST = 160  # characters of a value
 ABSENT = "—"
-# What a run reads; other names at the top of a config are only there to build these.
-_READ = {*inspect.signature(Runner).parameters, "tta_model", "tta_pipeline"} - {"work_dir"}
 
 
 @dataclass(frozen=True)
@@ -99,12 +96,15 @@ def _first_whole(paths: Sequence[str]) -> tuple[str, Config]:
 
 
 def differences(before: Mapping, after: Mapping) -> tuple[Change, ...]:
-    """List the settings of a run in which two configs differ, by dotted key."""
+    """List the settings in which two configs differ, by dotted key.
+
+    Those that a run reads: other names at the top of a config are only there to build them.
+    """
+    told = read_at_the_top() - {"work_dir"}
     old, new = dict(_leaves(before)), dict(_leaves(after))
     changes = []
     for key in dict.fromkeys([*old, *new]):
-        read = key.partition(".")[0] in _READ
-        if read and old.get(key, ABSENT) != new.get(key, ABSENT):
+        if key.partition(".")[0] in told and old.get(key, ABSENT) != new.get(key, ABSENT):
             changes.append(Change(key, _short(old.get(key)), _short(new.get(key))))
     return tuple(changes)
 

@@ -33,6 +33,12 @@ def test_changes_are_settings_that_a_run_reads() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["model_wrapper_cfg", "find_unused_parameters", "sync_bn"])
+def test_what_is_read_beside_the_runners_arguments_is_a_change_too(name: str) -> None:
+    (change,) = differences({}, {name: "other"})
+    assert (change.key, change.after) == (name, "'other'")
+
+
 def test_a_list_of_settings_is_compared_one_by_one_and_long_values_are_cut() -> None:
     before = {"param_scheduler": [{"end": 1}, {"end": 2}]}
     after = {"param_scheduler": [{"end": 1}, {"end": "y" * 300}]}
