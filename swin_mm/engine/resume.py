@@ -43,11 +43,7 @@ def choose_resume(cfg: Config, resume: str | None, notes: Notes, *, unsafe: bool
     """
     if resume is None and not (cfg.get("resume") and cfg.get("load_from") is None):
         return
-    hook = (cfg.get("default_hooks") or {}).get("checkpoint") or {}
-    templates = (*_TEMPLATES, *filter(None, [hook.get("filename_tmpl")]))
-    folders = [cfg.work_dir]
-    if hook.get("out_dir"):
-        folders.append(os.path.join(hook["out_dir"], os.path.basename(cfg.work_dir.rstrip(os.sep))))
+    folders, templates = places_of(cfg, cfg.work_dir)
     if resume in (None, AUTO):
         found = newest_checkpoint(folders, notes, templates=templates, unsafe=unsafe)
         if found is None:
@@ -62,6 +58,15 @@ def choose_resume(cfg: Config, resume: str | None, notes: Notes, *, unsafe: bool
             raise UsageError(f"--resume: there is no file {found}{listed}")
     notes.say(f"Resume: {found}")
     cfg.resume, cfg.load_from = True, found
+
+
+def places_of(cfg: Config, work_dir: str) -> tuple[list[str], tuple[str, ...]]:
+    """Say into which folders a config's run saves, the work dir first, and under which names."""
+    hook = (cfg.get("default_hooks") or {}).get("checkpoint") or {}
+    folders = [work_dir]
+    if hook.get("out_dir"):
+        folders.append(os.path.join(hook["out_dir"], os.path.basename(work_dir.rstrip(os.sep))))
+    return folders, (*_TEMPLATES, *filter(None, [hook.get("filename_tmpl")]))
 
 
 def newest_checkpoint(

@@ -15,9 +15,9 @@ from mmengine.runner import Runner
 
 from swin_mm.checkpoints import CheckpointError, read_checkpoint
 from swin_mm.engine.errors import near
+from swin_mm.engine.resume import LAST
 from swin_mm.engine.whole_files import PART, WHOLE_FILES, write_whole
 
-LAST = "last_checkpoint"
 _KEPT = "keep_ckpt_ids"  # MMEngine's own name
 _ON_FAILURE = ("go_on", "stop")
 

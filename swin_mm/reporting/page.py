@@ -116,7 +116,7 @@ def make_page(work_dir: str, wishes: Wishes, *, configs: Sequence[str] = ()) -> 
         remarks=run.remarks,
         charts=draw_charts(run) if run.train or run.validations else [],
         no_training="" if run.train else _no_training(run),
-        no_validation="" if run.validations else _no_validation(run, cfg),
+        no_validation="" if run.validations else _no_validation(cfg),
         speed=facts.speed_of(run, cfg),
         environment=facts.environment_of(run),
         environment_text=run.last_text.environment,
@@ -151,15 +151,12 @@ def _scenes_of(
         if named:
             raise UsageError(f"predictions need the run's config: {no_config.why}")
         return None, "", Missing(f"Predictions need the run's config: {no_config.why}")
-    checkpoint = wishes.checkpoint or last_checkpoint(work_dir)
-    if checkpoint is None and wishes.predictions is None:
-        if wishes.data_root:
-            raise UsageError(
-                f"there is no checkpoint in {work_dir} to predict with: name one by --checkpoint"
-            )
-        why = f"There is no checkpoint in {work_dir}."
-        return None, "", Missing(why, wishes.commands.get("checkpoint", ""))
+    checkpoint = wishes.checkpoint
     try:
+        if not (checkpoint or wishes.predictions):
+            checkpoint = last_checkpoint(work_dir, config.cfg, unsafe=wishes.unsafe)
+            if checkpoint is None:
+                return None, "", _no_checkpoint(work_dir, wishes)
         path = wishes.predictions or predict(
             config.path,
             checkpoint,
@@ -172,9 +169,19 @@ def _scenes_of(
     except (UsageError, RunError, OSError) as error:
         if named:
             raise
-        first = str(error).partition("\n")[0]
+        first = str(error).partition("\n")[0].replace("unsafe=True", "--unsafe")
         return None, "", Missing(first, wishes.commands.get("data", ""))
     return scenes, os.path.basename(wishes.predictions or checkpoint), None
+
+
+def _no_checkpoint(work_dir: str, wishes: Wishes) -> Missing:
+    """Say that there is nothing to predict with; an error where data was named for it."""
+    if wishes.data_root:
+        raise UsageError(
+            f"there is no checkpoint in {work_dir} to predict with: name one by --checkpoint"
+        )
+    why = f"There is no checkpoint in {work_dir}."
+    return Missing(why, wishes.commands.get("checkpoint", ""))
 
 
 def _no_training(run: RunLog) -> str:
@@ -186,7 +193,7 @@ def _no_training(run: RunLog) -> str:
     )
 
 
-def _no_validation(run: RunLog, cfg: Any) -> str:
+def _no_validation(cfg: Any) -> str:
     loop = (cfg.get("train_cfg") if cfg else None) or {}
     interval = loop.get("val_interval")
     if cfg is not None and not cfg.get("val_dataloader"):

@@ -16,7 +16,7 @@ from swin_mm.engine.config import import_host
 from swin_mm.engine.datasets import point_data_at, require_data
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.notes import Notes
-from swin_mm.engine.resume import newest_checkpoint
+from swin_mm.engine.resume import newest_checkpoint, places_of
 from swin_mm.engine.testing import test
 from swin_mm.reporting.scenes import Scenes, open_scenes
 
@@ -97,9 +97,19 @@ def _is_sound(entry: Mapping[str, Any]) -> bool:
     )
 
 
-def last_checkpoint(work_dir: str) -> str | None:
-    """Find the checkpoint that a run would go on from: the newest that is whole."""
-    return newest_checkpoint([work_dir], Notes())
+def last_checkpoint(work_dir: str, cfg: Config, *, unsafe: bool = False) -> str | None:
+    """Find the checkpoint that a run would go on from: the newest that is whole.
+
+    Args:
+        work_dir: of the run.
+        cfg: of the run, which may save elsewhere, or under other names.
+        unsafe: run the code that a checkpoint wants to run.
+
+    Raises:
+        UsageError: if it wants to run code and may not.
+    """
+    folders, templates = places_of(cfg, work_dir)
+    return newest_checkpoint(folders, Notes(), templates=templates, unsafe=unsafe)
 
 
 def place_beside_truth(

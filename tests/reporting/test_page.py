@@ -8,6 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+import torch
 
 from swin_mm.engine.errors import RunError, UsageError
 from swin_mm.reporting import Wishes, make_page, require_run
@@ -143,10 +144,26 @@ def test_a_test_that_fails_costs_no_page(
         raise error
 
     (work_dir / "net.py").write_text(CONFIG.format(root="nowhere"))
-    monkeypatch.setattr(page_room, "last_checkpoint", lambda _: "iter_20.pth")
+    monkeypatch.setattr(page_room, "last_checkpoint", lambda *_, **__: "iter_20.pth")
     monkeypatch.setattr(page_room, "predict", fail)
     page = Outline(make_page(str(work_dir), Wishes(commands=COMMANDS)))
     assert "No space left" in page.text and page.count("svg") == 3
+
+
+def test_a_checkpoint_that_wants_to_run_code_costs_no_page(
+    work_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(config: str, checkpoint: str, **_: object) -> None:
+        raise RunError(f"tested {checkpoint}")
+
+    (work_dir / "net.py").write_text(CONFIG.format(root="nowhere"))
+    saved = {"meta": {"iter": 20}, "message_hub": {}, "state_dict": {}, "odd": Path("odd")}
+    torch.save(saved, work_dir / "iter_20.pth")
+    monkeypatch.setattr(page_room, "predict", fail)
+    page = Outline(make_page(str(work_dir), Wishes()))
+    assert "wants to call pathlib" in page.text and "read it with --unsafe" in page.text
+    page = Outline(make_page(str(work_dir), Wishes(unsafe=True)))
+    assert f"Tested {work_dir / 'iter_20.pth'}" in page.text
 
 
 def test_pictures_that_are_gone_are_left_out(work_dir: Path, data: Path, found: str) -> None:

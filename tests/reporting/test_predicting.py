@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmengine.config import Config
 
 from swin_mm.engine.errors import UsageError
 from swin_mm.reporting.predicting import last_checkpoint, read_predictions
@@ -50,11 +51,21 @@ def test_the_last_checkpoint_is_the_one_that_the_run_noted_if_it_is_whole(tmp_pa
         meta = {"iter": 10 + 10 * age, "time": "20261130_090000"}
         torch.save({"meta": meta, "message_hub": {}, "state_dict": {}}, tmp_path / name)
         os.utime(tmp_path / name, (1000 - age, 1000 - age))  # as after a careless copy
-    assert last_checkpoint(str(tmp_path)) == str(tmp_path / "iter_20.pth")
+    assert last_checkpoint(str(tmp_path), Config()) == str(tmp_path / "iter_20.pth")
     (tmp_path / "last_checkpoint").write_text("/elsewhere/iter_20.pth")
-    assert last_checkpoint(str(tmp_path)) == str(tmp_path / "iter_20.pth")
+    assert last_checkpoint(str(tmp_path), Config()) == str(tmp_path / "iter_20.pth")
     (tmp_path / "iter_20.pth").write_text("broken off")
-    assert last_checkpoint(str(tmp_path)) == str(tmp_path / "iter_10.pth")
+    assert last_checkpoint(str(tmp_path), Config()) == str(tmp_path / "iter_10.pth")
     for path in tmp_path.glob("*.pth"):
         path.unlink()
-    assert last_checkpoint(str(tmp_path)) is None
+    assert last_checkpoint(str(tmp_path), Config()) is None
+
+
+def test_the_last_checkpoint_is_found_where_and_as_the_config_saves_it(tmp_path: Path) -> None:
+    work_dir, elsewhere = tmp_path / "run", tmp_path / "large" / "run"
+    for folder in (work_dir, elsewhere):
+        folder.mkdir(parents=True)
+    torch.save({"meta": {"iter": 10}, "message_hub": {}}, elsewhere / "step-10.pth")
+    hook = {"out_dir": str(elsewhere.parent), "filename_tmpl": "step-{}.pth"}
+    cfg = Config({"default_hooks": {"checkpoint": hook}})
+    assert last_checkpoint(str(work_dir), cfg) == str(elsewhere / "step-10.pth")
