@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -15,6 +14,7 @@ from mmengine.optim import DefaultOptimWrapperConstructor
 from torch import nn
 
 from swin_mm.checkpoints.containers import WRAPPERS
+from swin_mm.engine.errors import near
 from swin_mm.registry import OPTIM_WRAPPER_CONSTRUCTORS
 
 _RATE, _NO_DECAY = "layer_decay_rate", "swin_no_decay"
@@ -131,9 +131,8 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
         known = (_RATE, _NO_DECAY, *_MMENGINES)
         for key in self.paramwise_cfg:
             if key not in known:
-                near = difflib.get_close_matches(key, known, n=1)
-                guess = f"did you mean {near[0]}?" if near else f"it takes {', '.join(known)}"
-                raise ValueError(f"paramwise_cfg has no {key!r}; {guess}")
+                guess = near(key, known) or f"; it takes {', '.join(known)}"
+                raise ValueError(f"paramwise_cfg has no {key!r}{guess}")
         self._rate = self.paramwise_cfg.get(_RATE, 1.0)
         self._spares = bool(self.paramwise_cfg.get(_NO_DECAY, False))
         if not (isinstance(self._rate, Real) and 0 < self._rate <= 1):
