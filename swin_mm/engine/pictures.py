@@ -72,7 +72,7 @@ class PredictionPictures(Hook):
         Samplers of tests give every process the same number of batches, filled up with pictures
         that another one has; these are drawn once.
         """
-        share = [sample.cpu() for sample in outputs or ()]
+        share = [_to_be_drawn(sample) for sample in outputs or ()]
         for sample in itertools.chain(*(gather_object(share) or ())):
             if sample.img_path not in self._drawn:
                 self._drawn.add(sample.img_path)
@@ -101,6 +101,14 @@ class PredictionPictures(Hook):
         if options["draw_gt"]:
             _name_sides(path, width=picture.shape[1])
         self.paths.append(path)
+
+
+def _to_be_drawn(sample: Any) -> Any:
+    """Copy a sample to the CPU, without the scores of every pixel: gigabytes that nobody draws."""
+    copied = sample.cpu()
+    if "seg_logits" in copied:
+        del copied.seg_logits
+    return copied
 
 
 def _name_sides(path: str, *, width: int) -> None:

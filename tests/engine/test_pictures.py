@@ -8,6 +8,9 @@ import cv2
 import matplotlib
 import numpy as np
 import pytest
+import torch
+from mmengine.structures import PixelData
+from mmseg.structures import SegDataSample
 
 from swin_mm.engine.pictures import PredictionPictures
 
@@ -91,6 +94,18 @@ def test_truth_is_drawn_where_there_is_one(picture: str, namesake: str, tmp_path
     assert runner.visualizer.asked[0]["pred_score_thr"] == 0.4
     assert not runner.visualizer.reads_formulas  # a class named "$a$" would be one
     assert matplotlib.rcParams["text.parse_math"]
+
+
+def test_the_scores_of_every_pixel_are_not_sent_to_the_process_that_draws(
+    picture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = []
+    monkeypatch.setattr("swin_mm.engine.pictures.gather_object", sent.extend)
+    sample = SegDataSample(metainfo={"img_path": picture})
+    sample.pred_sem_seg = sample.seg_logits = PixelData(data=torch.zeros(1, 8, 8))
+    PredictionPictures(str(tmp_path)).after_test_iter(SimpleNamespace(), 0, outputs=[sample])
+    assert list(sent[0].keys()) == ["pred_sem_seg"]
+    assert "seg_logits" in sample  # metrics may want them
 
 
 @pytest.mark.parametrize("width", [96, 1200])
