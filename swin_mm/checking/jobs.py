@@ -19,7 +19,11 @@ Piece = TypeVar("Piece")
 
 def count_workers(wished: int | None) -> int:
     """Return how many processes to use: one for each core that we may use, 16 at most."""
-    return min(len(os.sched_getaffinity(0)), _MOST) if wished is None else wished
+    if wished is not None:
+        return wished
+    # Linux alone tells which cores a process may use.
+    ours = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(ours or 1, _MOST)
 
 
 class Crew:

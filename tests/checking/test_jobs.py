@@ -57,6 +57,9 @@ def test_there_are_as_many_workers_as_wished_or_cores():
 def test_a_machine_of_many_cores_gets_sixteen(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(64))
     assert count_workers(None) == 16
+    monkeypatch.delattr(os, "sched_getaffinity")  # as on a Mac
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert count_workers(None) == 3
 
 
 def test_a_crew_that_is_dead_when_the_work_comes_is_replaced():
