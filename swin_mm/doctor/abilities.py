@@ -109,7 +109,7 @@ def _amp(evidence: Evidence) -> Judgement:
         return True, "on the GPU", ""
     fast = evidence.machine.bfloat16
     how = f"computes fast here ({fast})" if fast else "is emulated, and slow, on this processor"
-    return None, f"--amp needs a GPU; bfloat16 {how}", ""
+    return None, f"training with --amp needs a GPU; bfloat16, of predictions, {how}", ""
 
 
 def _compile(evidence: Evidence) -> Judgement:
