@@ -15,7 +15,7 @@ from swin_mm.engine import ToolParser, UsageError, run_tool
 from swin_mm.engine.config import import_host, read_config
 from swin_mm.engine.datasets import point_data_at
 from swin_mm.engine.notes import Notes
-from swin_mm.engine.options import ConfigOption, merge_options
+from swin_mm.engine.options import merge_options
 
 
 def number(text: str) -> int:
@@ -48,10 +48,7 @@ def main() -> None:
     parser.add_argument(
         "--workers", type=number, metavar="N", help="processes that read (one a core, 16 at most)"
     )
-    parser.add_argument(
-        "--cfg-options", dest="options", nargs="+", action=ConfigOption, metavar="KEY=VALUE",
-        help="settings of the config",
-    )  # fmt: skip
+    parser.add_config_options()
     args = parser.parse_args()
     if args.json and not os.path.isdir(os.path.dirname(args.json) or "."):
         raise UsageError(f"--json: there is no folder {os.path.dirname(args.json)}")

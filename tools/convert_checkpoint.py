@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--force", action="store_true", help="overwrite OUT")
     parser.add_argument("--layout", choices=LAYOUTS, help="overrule the detection of FILE's layout")
     parser.add_argument("--prefix", help="where the backbone is, if FILE holds several")
-    parser.add_argument("--unsafe", action="store_true", help="run the code that a pickle names")
+    parser.add_unsafe()
     args = parser.parse_args()
     try:
         if args.out.exists() and not args.force:

@@ -11,7 +11,6 @@ from rich.console import Console
 
 from swin_mm.checkpoints import CheckpointError
 from swin_mm.engine import ToolParser, UsageError, run_tool
-from swin_mm.engine.options import ConfigOption
 from swin_mm.engine.predicting import configure
 from swin_mm.export import (
     PARTS,
@@ -42,8 +41,7 @@ def main() -> None:
     parser.add_argument(
         "--image-size", type=size, metavar="HxW", help="compare at pictures of this size too, px"
     )
-    parser.add_argument("--cfg-options", dest="options", nargs="+", action=ConfigOption,
-                        metavar="KEY=VALUE", help="settings of the config")  # fmt: skip
+    parser.add_config_options()
     parser.add_argument("--force", action="store_true", help="replace files that are there")
     parser.add_unsafe()
     args = parser.parse_args()

@@ -10,7 +10,6 @@ import sys
 
 from swin_mm.checkpoints import CheckpointError
 from swin_mm.engine import ToolParser, UsageError, run_tool
-from swin_mm.engine.options import ConfigOption
 from swin_mm.engine.predicting import configure
 from swin_mm.inference import (
     InferenceError,
@@ -42,8 +41,7 @@ def main() -> None:
     add("--amp", action="store_true", help="run backbone and neck in half precision")
     add("--compile", action="store_true", help="run the backbone through torch's compiler")
     add("--device", help="cpu, cuda, cuda:1 (default: a GPU where it can be used)")
-    add("--cfg-options", dest="settings", nargs="+", action=ConfigOption, metavar="KEY=VALUE",
-        help="settings of the config")  # fmt: skip
+    parser.add_config_options()
     add("--force", action="store_true", help="begin anew, and replace what lies in --out")
     parser.add_unsafe()
     args = parser.parse_args()
@@ -57,7 +55,7 @@ def main() -> None:
         pictures = find_pictures(args.inputs, out=args.out)
         require_room(args.out, force=args.force)
         cfg, device = configure(
-            args.config, args.settings or {}, device=args.device, unsafe=args.unsafe
+            args.config, args.options or {}, device=args.device, unsafe=args.unsafe
         )
         predictor = Predictor.load(
             cfg, args.checkpoint, device=device, options=options, unsafe=args.unsafe

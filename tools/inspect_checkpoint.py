@@ -13,7 +13,7 @@ def main() -> None:
     parser.add_argument("--layout", choices=LAYOUTS, help="overrule the detection")
     parser.add_argument("--prefix", help="where the backbone is, if the file holds several")
     parser.add_argument("--tensors", action="store_true", help="list every tensor of the backbone")
-    parser.add_argument("--unsafe", action="store_true", help="run the code that a pickle names")
+    parser.add_unsafe()
     args = parser.parse_args()
     try:
         checkpoint = read_checkpoint(args.file, unsafe=args.unsafe)

@@ -14,7 +14,7 @@ def main() -> None:
     parser = ToolParser(__doc__)
     parser.add_argument("config", help="a config file")
     parser.add_argument("checkpoint", help="a file or URL")
-    parser.add_run_arguments()
+    parser.add_run_arguments(work_dir="work_dirs/CONFIG/test")
     parser.add_argument(
         "--tta", action="store_true", help="average over the config's scales and flips"
     )

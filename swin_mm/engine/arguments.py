@@ -33,9 +33,13 @@ class ToolParser(argparse.ArgumentParser):
         """End with the message and exit code 2."""
         self.exit(2, f"error: {message}\nSee {self.prog} --help\n")
 
-    def add_run_arguments(self) -> None:
-        """Add what a training and a test both take."""
-        self.add_argument("--work-dir", help="where everything goes (default: work_dirs/CONFIG)")
+    def add_run_arguments(self, *, work_dir: str = "work_dirs/CONFIG") -> None:
+        """Add what a training and a test both take.
+
+        Args:
+            work_dir: where everything goes by default, for the help.
+        """
+        self.add_argument("--work-dir", help=f"where everything goes (default: {work_dir})")
         self.add_argument(
             "--data-root", metavar="DIR", help="read every data set from this folder instead"
         )
@@ -45,6 +49,14 @@ class ToolParser(argparse.ArgumentParser):
             metavar="FACTOR",
             help="multiply every picture size of the recipe, for smaller pictures",
         )
+        self.add_config_options()
+        self.add_unsafe()
+        self.add_argument(
+            "--launcher", choices=LAUNCHERS, default="none", help="what started the processes"
+        )
+
+    def add_config_options(self) -> None:
+        """Add the one way to settings of a config, `options`."""
         self.add_argument(
             "--cfg-options",
             dest="options",
@@ -53,10 +65,6 @@ class ToolParser(argparse.ArgumentParser):
             metavar="KEY=VALUE",
             help="settings of the config, such as train_dataloader.batch_size=4 "
             "model.backbone.depths=[2,2,2,2] param_scheduler.0.end=100",
-        )
-        self.add_unsafe()
-        self.add_argument(
-            "--launcher", choices=LAUNCHERS, default="none", help="what started the processes"
         )
 
     def add_unsafe(self) -> None:
