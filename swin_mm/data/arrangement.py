@@ -38,10 +38,10 @@ def draw_groups(
     Things keep apart where they can, so that they overlap but seldom vanish.
 
     Args:
-        rng: The picture's generator.
-        stage: What they lie on, stand on or hang before.
-        size: Width and height of the picture, px.
-        unit: Px to one unit of size, 1 for a picture of 320x240 px.
+        rng: the picture's generator.
+        stage: what they lie on, stand on or hang before.
+        size: width and height of the picture, px.
+        unit: px to one unit of size, 1 for a picture of 320x240 px.
     """
     if rng.random() < _EMPTY:
         return []

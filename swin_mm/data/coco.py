@@ -62,8 +62,8 @@ def instances(
 
     Args:
         split: 'train' or 'val'.
-        size: Width and height of all pictures, px.
-        told: For each picture its id and its annotations.
+        size: width and height of all pictures, px.
+        told: for each picture its id and its annotations.
     """
     flat = [entry for _, entries in told for entry in entries]
     first = 10 * told[0][0] if told else 1  # the splits share no annotation ids

@@ -18,12 +18,12 @@ def check_replaceable(
     """Refuse to write to a folder that has something in it which is not ours to remove.
 
     Args:
-        folder: Where scenes shall go.
-        expected: From what a marker says to the files that belong to it.
-        force: The user agrees that scenes written before are replaced.
+        folder: where scenes shall go.
+        expected: from what a marker says to the files that belong to it.
+        force: the user agrees that scenes written before are replaced.
 
     Raises:
-        FileExistsError: The folder has content, and `force` is not set, or no
+        FileExistsError: the folder has content, and `force` is not set, or no
             marker is in it, or files that no run of ours wrote.
     """
     if not folder.exists():

@@ -15,7 +15,7 @@ class Stage:
     Attributes:
         image: (H, W, 3) uint8 BGR.
         stuff: ADE20K's value of each pixel, (H, W) uint8.
-        horizon: Row where the ground begins; 0 where one looks down on it.
+        horizon: row where the ground begins; 0 where one looks down on it.
         indoors: True if a wall stands at the horizon, so that what hangs there casts a shadow.
     """
 

@@ -10,8 +10,8 @@ class Kind:
     Attributes:
         name: COCO's name of the category.
         coco_id: COCO's category id, 1..90.
-        ade_id: Value in ADE20K's label pictures, 1..150.
-        roundness: How far the surface bulges, 0 (a sheet) to 1 (a ball).
+        ade_id: value in ADE20K's label pictures, 1..150.
+        roundness: how far the surface bulges, 0 (a sheet) to 1 (a ball).
     """
 
     name: str

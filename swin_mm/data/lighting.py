@@ -14,9 +14,9 @@ class Light:
     """Where the light of a scene comes from.
 
     Attributes:
-        direction: Unit vector towards the light: right, down, towards the viewer.
-        ambient: What a surface turned away still gets, 0..1.
-        gloss: Strength of highlights, 0..1.
+        direction: unit vector towards the light: right, down, towards the viewer.
+        ambient: what a surface turned away still gets, 0..1.
+        gloss: strength of highlights, 0..1.
     """
 
     direction: tuple[float, float, float]

@@ -14,8 +14,8 @@ def visible(
     """What shows of each group of sprites, looking from the front.
 
     Args:
-        groups: From back to front.
-        size: Width and height of the picture, px.
+        groups: from back to front.
+        size: width and height of the picture, px.
 
     Returns:
         For each group the corner (column and row) and the visible share of

@@ -14,8 +14,8 @@ def outlines(cover: np.ndarray, corner: tuple[int, int]) -> list[list[np.ndarray
     """Outline what is covered by half or more, to a fraction of a pixel.
 
     Args:
-        cover: Covered share of each pixel, (h, w) in 0..1.
-        corner: Column and row of the picture where `cover` begins.
+        cover: covered share of each pixel, (h, w) in 0..1.
+        corner: column and row of the picture where `cover` begins.
 
     Returns:
         For each connected part its rim, then the rims of its holes, each an
@@ -47,8 +47,8 @@ def polygons(cover: np.ndarray, corner: tuple[int, int]) -> list[np.ndarray]:
     smaller than a pixel is left out.
 
     Args:
-        cover: Covered share of each pixel, (h, w) in 0..1.
-        corner: Column and row of the picture where `cover` begins.
+        cover: covered share of each pixel, (h, w) in 0..1.
+        corner: column and row of the picture where `cover` begins.
     """
     parts = [functools.reduce(_slit, rings) for rings in outlines(cover, corner)]
     return [part for part in parts if area([part]) >= 1]

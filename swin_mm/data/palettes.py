@@ -36,8 +36,8 @@ def draw_contrasting_palette(rng: np.random.Generator, behind: np.ndarray) -> np
     """Draw three palettes and take the one whose body is furthest from what is behind.
 
     Args:
-        rng: The picture's generator.
-        behind: Mean colour of the place where the thing will be, (3,) BGR.
+        rng: the picture's generator.
+        behind: mean colour of the place where the thing will be, (3,) BGR.
 
     Returns:
         The colour of each tone, (5, 3) uint8 BGR.

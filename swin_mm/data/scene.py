@@ -25,9 +25,9 @@ class Thing:
     """What shows of one thing, or of a crowd of things of one kind.
 
     Attributes:
-        kind: What it is.
-        corner: Column and row of the picture where `cover` begins.
-        cover: Its visible share of each pixel, (h, w) float32 in 0..1, wholly inside the picture.
+        kind: what it is.
+        corner: column and row of the picture where `cover` begins.
+        cover: its visible share of each pixel, (h, w) float32 in 0..1, wholly inside the picture.
         crowd: True for a group that is told as one.
     """
 
@@ -50,7 +50,7 @@ class Scene:
 
     Attributes:
         image: (H, W, 3) uint8 BGR, or (H, W) for a picture without colour.
-        things: From back to front.
+        things: from back to front.
         stuff: ADE20K's value of the ground and the backdrop behind all things, (H, W) uint8.
     """
 
@@ -81,9 +81,9 @@ def render_scene(seed: int, index: int, size: tuple[int, int] = (320, 240)) -> S
     """Draw the scene that a seed and an index stand for.
 
     Args:
-        seed: Of the data set, >= 0.
-        index: Of the picture, >= 0. Pictures of different indices are independent.
-        size: Width and height, px.
+        seed: of the data set, >= 0.
+        index: of the picture, >= 0. Pictures of different indices are independent.
+        size: width and height, px.
 
     Returns:
         The picture and what is known about it: the same for the same three arguments.

@@ -17,8 +17,8 @@ class Part:
     """One painted area of a thing.
 
     Attributes:
-        rings: Closed outlines, each (N, 2); one inside another cuts a hole.
-        tone: Which colour of the palette it takes.
+        rings: closed outlines, each (N, 2); one inside another cuts a hole.
+        tone: which colour of the palette it takes.
         inner: True for markings that lie on other parts and add nothing to the silhouette.
     """
 

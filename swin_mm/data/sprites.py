@@ -16,9 +16,9 @@ class Sprite:
     """One thing, whole, as it would look with nothing before it.
 
     Attributes:
-        corner: Column and row of the picture where its top left pixel goes; may lie outside.
-        cover: How much of each pixel it covers, (h, w) float32 in 0..1.
-        colour: Its colour times its cover, (h, w, 3) float32 BGR in 0..255.
+        corner: column and row of the picture where its top left pixel goes; may lie outside.
+        cover: how much of each pixel it covers, (h, w) float32 in 0..1.
+        colour: its colour times its cover, (h, w, 3) float32 BGR in 0..255.
     """
 
     corner: tuple[int, int]
@@ -30,9 +30,9 @@ def rasterise(drawing: Drawing, matrix: np.ndarray, palette: np.ndarray) -> Spri
     """Fill the parts of a drawing, anti-aliased by drawing finer and averaging.
 
     Args:
-        drawing: Parts in units of the thing.
-        matrix: Takes units to pixels of the picture, (2, 3).
-        palette: The tones' colours, (5, 3) uint8 BGR.
+        drawing: parts in units of the thing.
+        matrix: takes units to pixels of the picture, (2, 3).
+        palette: the tones' colours, (5, 3) uint8 BGR.
     """
     points = np.concatenate([ring for part in drawing for ring in part.rings])
     points = points @ matrix[:, :2].T + matrix[:, 2]

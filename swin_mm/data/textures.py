@@ -155,11 +155,11 @@ class Surface:
     """Something that a ground or a backdrop is made of.
 
     Attributes:
-        ade_id: Value in ADE20K's label pictures.
-        pattern: Draws its grey pattern.
-        hue: The range of hues of its colours, in turns.
-        saturation: The range of their saturations.
-        value: The lightness of its dark end and of its bright end.
+        ade_id: value in ADE20K's label pictures.
+        pattern: draws its grey pattern.
+        hue: the range of hues of its colours, in turns.
+        saturation: the range of their saturations.
+        value: the lightness of its dark end and of its bright end.
     """
 
     ade_id: int

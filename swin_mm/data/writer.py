@@ -36,10 +36,10 @@ class WrittenScenes:
     """Where a world of scenes was written.
 
     Attributes:
-        root: What the configs' `--data-root` takes.
-        train: Count of pictures to learn from.
-        val: Count of held-out pictures.
-        contact_sheet: A page of the first scenes with outlines and names, PNG.
+        root: what the configs' `--data-root` takes.
+        train: count of pictures to learn from.
+        val: count of held-out pictures.
+        contact_sheet: a page of the first scenes with outlines and names, PNG.
     """
 
     root: Path
@@ -77,21 +77,21 @@ def write_scenes(
     more pictures of a seed begin with the same ones.
 
     Args:
-        folder: Comes to hold `annotations`, `train2017`, `val2017` (COCO),
+        folder: comes to hold `annotations`, `train2017`, `val2017` (COCO),
             `ADEChallengeData2016` and a contact sheet.
-        train: Count of pictures to learn from, 1 to 999 999.
-        val: Count of held-out pictures, other scenes of the same world, 1 to 999 999.
-        seed: Of the world, >= 0.
-        size: Width and height of every picture, px, each 64 to 4096.
-        jobs: Count of processes. Where it is more than one, the calling script
+        train: count of pictures to learn from, 1 to 999 999.
+        val: count of held-out pictures, other scenes of the same world, 1 to 999 999.
+        seed: of the world, >= 0.
+        size: width and height of every picture, px, each 64 to 4096.
+        jobs: count of processes. Where it is more than one, the calling script
             needs its `if __name__ == "__main__":`.
-        force: Replace scenes that were written to the folder before.
-        bars: Shows how far it is, given what is counted and how much of it there is, as
+        force: replace scenes that were written to the folder before.
+        bars: shows how far it is, given what is counted and how much of it there is, as
             `swin_mm.progress.Bars`, whose `advance` is called.
 
     Raises:
-        ValueError: An argument is out of its range.
-        FileExistsError: The folder has content and `force` is not set, or content of others.
+        ValueError: an argument is out of its range.
+        FileExistsError: the folder has content and `force` is not set, or content of others.
     """
     _check(train=train, val=val, seed=seed, size=size, jobs=jobs)
     root, counts = Path(folder), {"train": train, "val": val}
