@@ -40,8 +40,6 @@ class Crew:
     def __enter__(self) -> Crew:
         if self._workers:
             self._pool = _pool(self._workers)
-            # All are forked now, while this process is small and has no other thread.
-            self._pool.submit(os.getpid).result()
         return self
 
     def __exit__(
@@ -117,15 +115,23 @@ def _do_all(work: Callable[[Piece], Any], pieces: Sequence[Piece]) -> list[Any]:
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:
+    """Fork processes that read, all of them now, while this one is small and has few threads."""
+    import cv2
+
     # Forked, since a fresh process would import torch, which takes longer than a sample.
     context = multiprocessing.get_context("fork")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_be_quiet)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_be_quiet)
+    # A fork in which OpenCV ends threads that it has not waits for them for ever.
+    threads = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        pool.submit(os.getpid).result()
+    finally:
+        cv2.setNumThreads(threads)
+    return pool
 
 
 def _be_quiet() -> None:
     """Let decoders complain to nobody: what they say reaches us as a fault, with a name."""
-    import cv2
-
-    cv2.setNumThreads(1)
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 2)

@@ -4,6 +4,8 @@ import os
 import time
 from concurrent.futures.process import BrokenProcessPool
 
+import cv2
+import numpy as np
 import pytest
 
 from swin_mm.checking.jobs import Crew, count_workers
@@ -79,3 +81,19 @@ def test_who_leaves_early_waits_for_what_is_at_work_alone():
     with Crew(1) as crew:
         futures = [crew.start(time.sleep, 0.05) for _ in range(9)]
     assert futures[-1].cancelled()
+
+
+def count_threads():
+    return cv2.getNumThreads()
+
+
+def test_threads_that_opencv_has_begun_hold_up_no_process():
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(3)
+    try:
+        cv2.blur(np.zeros((2000, 2000, 3), np.uint8), (9, 9))  # begins them
+        with Crew(1) as crew:
+            assert crew.start(count_threads).result(timeout=60) == 1
+        assert cv2.getNumThreads() == 3
+    finally:
+        cv2.setNumThreads(before)
