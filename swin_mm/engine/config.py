@@ -14,9 +14,8 @@ from typing import Any
 from mmengine.config import Config
 from mmengine.registry import init_default_scope
 
+from swin_mm.checking import SPLITS
 from swin_mm.engine.errors import UsageError, near
-
-SPLITS = ("train", "val", "test")
 
 
 class FormattedOnce(Config):

@@ -8,7 +8,7 @@ from typing import Any
 
 from mmengine.config import Config
 
-from swin_mm.engine.config import SPLITS
+from swin_mm.checking import SPLITS
 from swin_mm.engine.errors import UsageError
 from swin_mm.engine.notes import Notes
 
