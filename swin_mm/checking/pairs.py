@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from swin_mm.checking.faults import Fault, Findings
+from swin_mm.checking.heads import compare_heads
 from swin_mm.checking.labels import Meaning
 from swin_mm.checking.reading import absent_files, lies_on_disk
 from swin_mm.checking.sources import Source
@@ -52,10 +53,7 @@ def _count_classes(source: Source, findings: Findings) -> int:
     """Count the classes, and compare the heads with them."""
     classes = len(source.dataset.metainfo.get("classes") or ())
     classes = classes or max(source.heads.values(), default=256)
-    for head, count in source.heads.items():
-        if count != classes:
-            met = f"{head}.num_classes is {count}, the data set has {classes} classes"
-            findings.add(Fault("class-count", source.name, "", met))
+    compare_heads(source.heads, classes, findings)
     return classes
 
 

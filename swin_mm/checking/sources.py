@@ -14,6 +14,7 @@ from mmengine.dataset import BaseDataset
 from mmengine.registry import DATASETS
 
 from swin_mm.checking.faults import DataError
+from swin_mm.checking.heads import counted_classes
 
 # By host and class: the format, and the methods that read it.
 _OURS = {
@@ -57,7 +58,7 @@ class Source:
         reader: how its pipeline reads pictures.
         labels: how it reads label pictures.
         masks: whether it reads instance masks.
-        heads: `num_classes` of a segmentor's heads by their names in the config.
+        heads: how many classes the model's heads know, by the settings that say so.
         ignore: the label that its loss leaves out.
     """
 
@@ -163,7 +164,7 @@ def _source(cfg: Config, node: dict, splits: tuple[str, ...]) -> Source:
         _reader(load, channels, storage) if load else Reader(channels=channels, storage=storage),
         _reader(labels, 1, storage) if labels else None,
         any(getattr(step, "with_mask", False) for step in annotate),
-        dict(_heads(model)),
+        dict(counted_classes(model)),
         ignore,
     )
 
@@ -196,15 +197,6 @@ def _reader(step: Any, channels: int, storage: Mapping[str, Any] | None) -> Read
         channels,
         getattr(step, "backend_args", None) or storage,
     )
-
-
-def _heads(model: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Go through the `num_classes` of a segmentor's heads."""
-    for part in ("decode_head", "auxiliary_head"):
-        heads = model.get(part) or []
-        for head in heads if isinstance(heads, list | tuple) else [heads]:
-            if isinstance(head.get("num_classes"), int):
-                yield f"model.{part}", head["num_classes"]
 
 
 def _first(heads: Any) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from swin_mm.checking.coco import Format, read_coco
 from swin_mm.checking.faults import Fault, Findings
+from swin_mm.checking.heads import compare_heads
 from swin_mm.checking.pairs import survey_pairs
 from swin_mm.checking.reading import absent_files, lies_on_disk
 from swin_mm.checking.sources import Source
@@ -33,12 +34,20 @@ def plan_survey(source: Source) -> tuple[Callable[..., Survey], tuple[Any, ...]]
         bool(dataset.test_mode),
         getattr(dataset, "backend_args", None),
     )
-    return survey_coco, (form, dataset.data_prefix["img"], source.splits)
+    return survey_coco, (form, dataset.data_prefix["img"], source.splits, source.heads)
 
 
-def survey_coco(form: Format, folder: str, splits: tuple[str, ...], wishes: Wishes) -> Survey:
+def survey_coco(
+    form: Format,
+    folder: str,
+    splits: tuple[str, ...],
+    heads: Mapping[str, int],
+    wishes: Wishes,
+) -> Survey:
     """Check the records of an annotation file in COCO's format."""
     findings = Findings(splits, form.file)
+    if form.classes:
+        compare_heads(heads, len(form.classes), findings)
     images, names = read_coco(form, findings, wishes)
     tasks = [
         Task(os.path.join(folder, image.name), image.record, image.size, image.masks)

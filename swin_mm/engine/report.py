@@ -22,7 +22,7 @@ _TOLD = {
     "coco/segm_mAP_75": "mask AP75",
     "mIoU": "mIoU",
     "mAcc": "mean accuracy",
-    "aAcc": "accuracy",
+    "aAcc": "pixel accuracy",
 }
 
 

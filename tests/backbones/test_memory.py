@@ -32,7 +32,7 @@ def grown(root, tmp_path, *options):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read as Linux tells it")
 @pytest.mark.parametrize(
-    ("sizes", "tasks"), [(1000, ["inference"]), (400, ["training", "training with_cp"])]
+    ("sizes", "tasks"), [(1000, ["inference"]), (200, ["training", "training with_cp"])]
 )
 def test_a_thousand_random_sizes_leave_little_more_than_fifty_did(root, tmp_path, sizes, tasks):
     results = grown(root, tmp_path, "--sizes", str(sizes), "--tasks", *tasks)

@@ -31,7 +31,10 @@ def test_a_segmentors_source_is_pairs(tiny_scenes, config):
     assert (train.kind, train.ignore) == ("labels", 7)
     assert train.name.endswith("images/training")
     assert (train.labels.colour, train.labels.backend) == ("unchanged", "pillow")
-    assert dict(train.heads) == {"model.decode_head": 150, "model.auxiliary_head": 150}
+    assert dict(train.heads) == {
+        "model.decode_head.num_classes": 150,
+        "model.auxiliary_head.num_classes": 150,
+    }
 
 
 def test_how_pictures_are_read_is_the_pipelines_matter(tiny_scenes, config):
