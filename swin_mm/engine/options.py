@@ -55,6 +55,13 @@ class ConfigOption(DictAction):
                 parser.error(f"{option_string} takes KEY=VALUE, got {pair!r}")
             if any(value.count(left) != value.count(right) for left, right in ("[]", "()")):
                 parser.error(f"{option_string}: a bracket is not closed in {pair!r}")
+            try:
+                self._parse_iterable(value)
+            except RecursionError:  # MMEngine's reader never ends: dict(a=1,b=2), [1,2]x
+                parser.error(
+                    f"{option_string} takes lists [a,b], tuples (a,b) and single values, got "
+                    f"{pair!r}; set what a group holds one by one, {key}.NAME=VALUE"
+                )
         super().__call__(parser, namespace, values, option_string)
 
 
