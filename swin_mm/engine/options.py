@@ -69,13 +69,26 @@ def merge_options(cfg: Config, options: Options, notes: Notes) -> None:
     """Check options against a config, then set them in it.
 
     Raises:
-        UsageError: if a key leads nowhere, names what its class does not take, or is of a name that
-            has built other settings by now.
+        UsageError: if a key leads nowhere, names what its class does not take, lies below one that
+            is set whole, or is of a name that has built other settings by now.
     """
     for path in options:
+        _check_whole(path, options)
         _check_path(cfg, path, options, notes)
         _check_effect(cfg, path, notes)
     cfg.merge_from_dict(dict(options))
+
+
+def _check_whole(path: str, options: Options) -> None:
+    """Refuse a key below one that another option sets whole."""
+    keys = path.split(".")
+    for count in range(1, len(keys)):
+        above = ".".join(keys[:count])
+        if above in options and not isinstance(options[above], Mapping):
+            raise UsageError(
+                f"--cfg-options {above}={options[above]} and {path}={options[path]}: "
+                "the first sets all of what the second sets a part of; give one of them"
+            )
 
 
 def _check_path(cfg: Config, path: str, options: Options, notes: Notes) -> None:

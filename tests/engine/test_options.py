@@ -100,13 +100,33 @@ def test_predictions_read_the_test_pipeline_where_no_data_is_told(
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("word", ["batch_size", "=4", "a=[(1"])
+@pytest.mark.parametrize("words", [("custom_hooks", "custom_hooks.0"), ("resume.a", "resume")])
+def test_a_key_below_one_that_is_set_whole_is_refused(
+    words: tuple[str, str], detector: Config, notes: Notes
+) -> None:
+    with pytest.raises(UsageError, match="the first sets all of what the second sets a part of"):
+        merge_options(detector, dict.fromkeys(words, 3), notes)
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("batch_size", "takes KEY=VALUE, got 'batch_size'"),
+        ("=4", "takes KEY=VALUE, got '=4'"),
+        ("a=[(1", "a bracket is not closed in 'a=[(1'"),
+        (
+            "a.b=dict(c=1,d=2)",
+            "got 'a.b=dict(c=1,d=2)'; set what a group holds one by one, a.b.NAME=",
+        ),
+        ("a=],[", "takes lists [a,b], tuples (a,b) and single values, got 'a=],['"),
+    ],
+)
 def test_a_malformed_option_ends_with_exit_code_two(
-    word: str, capsys: pytest.CaptureFixture
+    word: str, told: str, capsys: pytest.CaptureFixture
 ) -> None:
     parser = ToolParser("")
     parser.add_run_arguments()
     with pytest.raises(SystemExit) as stop:
         parser.parse_args(["--cfg-options", word])
     assert stop.value.code == 2
-    assert "--cfg-options" in capsys.readouterr().err
+    assert told in capsys.readouterr().err
