@@ -217,7 +217,6 @@ class FiniteHook(Hook):
             runner.save_checkpoint(
                 runner.work_dir,
                 name,
-                by_epoch=False,
                 meta={"epoch": runner.epoch, "iter": runner.iter},
                 backend_args={"backend": WHOLE_FILES},
             )

@@ -201,7 +201,6 @@ class WholeCheckpointHook(CheckpointHook):
                     save_optimizer=self.save_optimizer and not weights_alone,
                     save_param_scheduler=self.save_param_scheduler and not weights_alone,
                     meta=meta,
-                    by_epoch=self.by_epoch,
                     backend_args=self.backend_args,
                 )
                 self._require_a_reader(runner, filename)
