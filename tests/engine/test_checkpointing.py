@@ -1,5 +1,6 @@
 """Checkpoints from which a run goes on, and the one that a signal asks for."""
 
+import errno
 import os
 import random
 import signal
@@ -76,6 +77,17 @@ def test_within_epoch_0_saves_at_the_end_of_epochs_alone(toy_run: Callable, tmp_
     toy_run(tmp_path, within_epoch=0, acts=acts)
 
 
+def test_a_loop_that_cannot_go_on_within_an_epoch_saves_none_there(
+    toy_run: Callable, tmp_path: Path
+) -> None:
+    run = toy_run(tmp_path, within_epoch=2, build_only=True)
+    run._train_loop["type"] = "EpochBasedTrainLoop"
+    seen: set[str] = set()
+    run.hooks[-1].acts = {("after_train_iter", 3): lambda: seen.update(files(tmp_path))}
+    run.train()
+    assert seen == set() and files(tmp_path) == {"epoch_1.pth", "epoch_2.pth"}
+
+
 @pytest.mark.parametrize("loop", ["epoch", "iteration"])
 @pytest.mark.parametrize("when", ["before_train_iter", "after_train_iter"])
 def test_a_signal_is_answered_with_a_checkpoint_of_that_iteration(
@@ -88,6 +100,39 @@ def test_a_signal_is_answered_with_a_checkpoint_of_that_iteration(
     meta = read_checkpoint(tmp_path / "iter_7.pth")["meta"]
     assert (meta["epoch"], meta["iter"]) == (1 if loop == "epoch" else 0, 7)
     assert (tmp_path / "last_checkpoint").read_text() == str(tmp_path / "iter_7.pth")
+
+
+@pytest.mark.parametrize(
+    ("loop", "kept"),
+    [
+        ("epoch", {"epoch_2.pth"}),
+        ("iteration", {"iter_4.pth", "iter_7.pth", "iter_8.pth", "iter_10.pth"}),
+    ],
+)
+def test_a_signals_checkpoint_goes_with_its_epoch_and_stays_in_a_run_of_iterations(
+    loop: str, kept: set[str], toy_run: Callable, tmp_path: Path
+) -> None:
+    given = {"interval": 4, "val_interval": 9}
+    with pytest.raises(Stopped):
+        toy_run(tmp_path, loop, acts={("before_train_iter", 6): send("SIGTERM")}, **given)
+    toy_run(tmp_path, loop, resume=tmp_path / "iter_7.pth", **given)
+    assert files(tmp_path) == kept
+
+
+@pytest.mark.parametrize("loop", ["epoch", "iteration"])
+def test_a_signals_checkpoint_that_cannot_be_written_is_not_called_saved(
+    loop: str, toy_run: Callable, tmp_path: Path
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    acts = {("before_train_iter", 2): send("SIGTERM")}
+    run = toy_run(tmp_path, loop, interval=4, acts=acts, build_only=True)
+    said: list[str] = []
+    run.logger.warning, run.save_checkpoint = lambda text, *_: said.append(str(text)), full
+    with pytest.raises(Stopped):
+        run.train()
+    assert "stopped after iteration 3, NOT saved; there is no checkpoint" in said[-1]
 
 
 def test_a_signal_in_a_validation_stops_it_and_the_mean_is_not_taken_for_the_weights(
@@ -148,6 +193,15 @@ def test_a_checkpoint_of_more_processes_is_gone_on_from_with_a_warning(
     again.logger.warning = warned.append
     again.train()
     assert any("one of 2 processes, here are 1" in str(text) for text in warned)
+
+
+def test_the_best_of_a_run_of_epochs_is_called_by_its_epoch(
+    toy_run: Callable, tmp_path: Path
+) -> None:
+    toy_run(tmp_path, save_best="toy/distance", rule="less")
+    best, *others = sorted(files(tmp_path))
+    assert best in {f"best_toy_distance_epoch_{number}.pth" for number in (1, 2)}
+    assert others == ["epoch_1.pth", "epoch_2.pth"]
 
 
 def test_a_checkpoint_is_written_again_after_its_validation(

@@ -181,6 +181,13 @@ def test_gradients_that_are_divided_among_processes_are_looked_at_whole(tmp_path
     assert "iteration 1 " in stopped(runner(tmp_path, Toy()))
 
 
+def test_a_model_in_a_wrapper_for_several_devices_is_looked_into(tmp_path):
+    run = runner(tmp_path, Toy("activation"))
+    run.model = nn.DataParallel(run.model)
+    run.model.train_step = run.model.module.train_step
+    assert "first module whose output is not finite: drop " in stopped(run)
+
+
 def test_each_of_several_optimizers_is_watched(tmp_path):
     class Two(Toy):
         def train_step(self, data, optim_wrapper):

@@ -129,5 +129,6 @@ def test_an_iteration_loop_passes_over_the_data_again_and_again(
 
     calm = finite("calm")
     assert finite_loop(calm)
+    assert calm.train_loop.batches.sampler.epoch == 1  # the second pass has an order of its own
     for newest in ("iter_3.pth", "iter_5.pth", "iter_8.pth"):
         assert weights(finite("again", tmp_path / "calm" / newest)) == weights(calm)

@@ -59,10 +59,10 @@ def test_the_oldest_is_removed_only_when_the_new_one_is_named(
         seen.append((os.path.basename(after), names(tmp_path)))
 
     monkeypatch.setattr(whole_files.os, "replace", replace)
-    toy_run(tmp_path, "iteration", interval=2, max_keep_ckpts=1, val_interval=9)
-    second = [there for name, there in seen if name == "last_checkpoint"][1]
-    assert second == ["iter_2.pth", "iter_4.pth"]
+    run = toy_run(tmp_path, "iteration", interval=2, max_keep_ckpts=1, val_interval=9)
+    assert seen[3] == ("last_checkpoint", ["iter_2.pth", "iter_4.pth"])
     assert names(tmp_path) == ["iter_10.pth"]
+    assert run.message_hub.runtime_info["keep_ckpt_ids"] == [10]
 
 
 def test_what_a_kill_kept_from_being_removed_goes_after_the_resume(

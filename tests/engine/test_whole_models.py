@@ -139,9 +139,12 @@ def test_a_backbone_alone_fills_the_backbone_and_nothing_else(layout, form, monk
     assert "neck, head beside it keeps its first values" in told[0]
 
 
-def test_wrapped_models_are_looked_into():
+@pytest.mark.parametrize("layers", ["averaging", "devices", "devices, averaging"])
+def test_wrapped_models_are_looked_into(layers):
+    model = Averaging(module=TestStep()) if "averaging" in layers else Detector()
+    model = nn.DataParallel(model) if "devices" in layers else model
     checkpoint = {"state_dict": drawn().state_dict()}
-    assert fit_to_model(checkpoint, Averaging(module=TestStep())) == ()
+    assert fit_to_model(checkpoint, model) == ()
 
 
 class TestStep(Detector):
