@@ -73,6 +73,12 @@ def test_a_png_without_its_end_is_not_whole():
     assert rule_of(content[: content.rindex(b"IEND") - 4]) == "file-truncated"
 
 
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "BMP"])
+def test_what_follows_the_end_of_a_picture_breaks_nothing(kind):
+    content = encoded(kind) + bytes(500)
+    require_whole(content, open_header(content, "cv2"))
+
+
 def test_a_flipped_bit_of_a_png_is_seen():
     content = bytearray(encoded("PNG"))
     content[len(content) // 2] ^= 1
