@@ -118,7 +118,7 @@ def require_whole(content: bytes, image: Image.Image) -> None:
         with _any_size():
             if image.format == "PNG":
                 Image.open(io.BytesIO(content)).verify()  # checksums
-            if image.format == "JPEG" and image.mode in ("L", "RGB"):
+            if image.format == "JPEG":
                 image.draft("L", (image.width // 8, image.height // 8))
             image.load()
     except MemoryError as error:
@@ -148,7 +148,7 @@ def _room(content: bytes, kind: str) -> float:
         return 8 * len(content) * _JPEG_BLOCK
     if kind == "PNG" and len(content) > 25:
         depth, channels = content[24], {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}.get(content[25], 1)
-        return 8 * len(content) * _DEFLATE / (depth * channels or 1)
+        return 8 * len(content) * _DEFLATE / (depth * channels)
     return float("inf")
 
 
