@@ -133,6 +133,41 @@ def test_a_record_that_is_none_is_named_by_its_place(tmp_path):
     assert faults == [("record-incomplete", "annotations[2]", "a int")]
 
 
+def test_an_id_is_taken_whatever_else_is_wrong_with_its_annotation(tmp_path):
+    content = changed("annotations", 0, area=0)
+    content["annotations"][1]["id"] = 1
+    faults, _, _ = read(tmp_path, content)
+    assert {rule for rule, _, _ in faults} == {"box-empty", "annotation-id-twice"}
+
+
+def test_a_long_record_is_shown_without_its_outlines_and_not_to_its_end(tmp_path):
+    content = changed("annotations", 0, bbox=[1, 2, 3], note="x" * 500)
+    ((_, _, met),), _, _ = read(tmp_path, content)
+    assert "'bbox': [1, 2, 3]" in met and "segmentation" not in met and len(met) < 300
+
+
+def test_of_many_categories_the_first_are_named(tmp_path):
+    content = {**SOUND, "annotations": []}
+    content["categories"] = [{"id": n, "name": f"kind {n}"} for n in range(9)]
+    faults, _, _ = read(tmp_path, content, classes=("cow", *(f"kind {n}" for n in range(9))))
+    ((rule, _, met),) = faults
+    assert rule == "class-missing"
+    assert met.endswith("the file has kind 0, kind 1, kind 2, kind 3, kind 4, ...")
+
+
+def test_a_file_elsewhere_is_read_by_the_configs_storage(monkeypatch):
+    asked = []
+
+    def get(path, backend_args):
+        asked.append((path, backend_args))
+        return json.dumps(SOUND).encode()
+
+    monkeypatch.setattr("mmengine.fileio.get", get)
+    findings, storage = Findings(("train",), ""), {"backend": "petrel"}
+    read_coco(Format("s3://a.json", (), storage=storage), findings, Wishes())
+    assert asked == [("s3://a.json", storage)] and findings.pictures == 3
+
+
 @pytest.mark.parametrize("box", [[-1, 2, 30, 40], [1, 2, 64, 4], [63.5, 2, 1.5, 4]])
 def test_a_box_may_end_a_pixel_beyond(tmp_path, box):
     assert read(tmp_path, changed("annotations", 0, bbox=box))[0] == []
@@ -150,7 +185,8 @@ def test_masks_matter_only_where_they_are_trained(tmp_path):
     assert read(tmp_path, content, masks=False)[0] == []
     assert read(tmp_path, content, classes=("dog",))[0][0][0] == "category-unused"
     content = changed("annotations", 0, segmentation=[], ignore=1)
-    assert read(tmp_path, content)[0] == []
+    faults, images, _ = read(tmp_path, content)
+    assert faults == [] and images[0].masks == []
 
 
 @pytest.mark.parametrize(

@@ -51,3 +51,6 @@ def test_errors_come_first():
     findings.add(Fault("label-beyond", "a.png", "", "9"), Fault("file-empty", "a.jpg", "", "0"))
     names = [group.rule.name for group in findings.groups()]
     assert names == ["file-empty", "label-beyond", "picture-gray"]
+    findings = findings_of("box-empty", 9, annotations=1000)
+    findings.add(Fault("picture-unknown", "a.json", "", "99"))  # one of a thousand: a note
+    assert [group.rule.name for group in findings.groups()] == ["box-empty", "picture-unknown"]

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from swin_mm.checking import polygons
 from swin_mm.checking.polygons import (
     check_mask,
     counts_of,
@@ -42,10 +43,11 @@ def test_only_crossing_outlines_cross():
 
 
 @pytest.mark.parametrize("turns", [1, -1])
-@pytest.mark.parametrize("side", [3, 40, 4000])
+@pytest.mark.parametrize("side", [2, 3, 40, 4000, 1e7])
 def test_a_simple_outline_loses_nothing(turns, side):
     outline = star(12, 1)[::turns] * side / 40
     assert misdrawn(outline) < 0.05
+    assert misdrawn(outline - 2 * outline.max()) < 0.05  # wherever it lies
 
 
 def test_what_is_lost_is_measured():
@@ -65,6 +67,20 @@ def test_masks_are_judged_by_what_they_cover():
     assert rules([SQUARE.ravel().tolist(), BOW_TIE.ravel().tolist()]) == ["polygon-crossing"]
     assert rules([(SQUARE + 60).ravel().tolist()]) == ["polygon-outside"]
     assert rules([(SQUARE + 30).ravel().tolist()]) == []  # partly outside
+    assert rules([star(5, 2).ravel().tolist()]) == ["polygon-crossing"]
+    assert rules({"size": [48, 64], "counts": [3072]}) == []  # its numbers say all
+
+
+@pytest.mark.parametrize("away", [(-30, 0), (0, -30), (54, 0), (0, 38)])
+def test_an_outline_that_only_touches_its_picture_is_outside(away):
+    assert rules([(SQUARE + away).ravel().tolist()]) == ["polygon-outside"]
+    inward = np.sign(away)
+    assert rules([(SQUARE + away - inward).ravel().tolist()]) == []
+
+
+def test_an_outline_of_too_many_points_is_not_compared_with_itself(monkeypatch):
+    monkeypatch.setattr(polygons, "_POINTS", 5)
+    assert crosses_itself(star(5, 2)) and not crosses_itself(star(7, 2))
 
 
 @pytest.mark.parametrize(
@@ -109,3 +125,8 @@ def test_compressed_runs_are_read_as_pycocotools_reads_them():
         assert fault_of_numbers({"size": [48, 64], "counts": counts}, SIZE) is None
         broken = fault_of_numbers({"size": [48, 64], "counts": counts[:-1]}, SIZE)
         assert broken[0] == "rle-broken"
+
+
+def test_compressed_runs_that_end_within_a_number_say_so():
+    with pytest.raises(ValueError, match="the last number is cut"):
+        counts_of("Q")

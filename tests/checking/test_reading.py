@@ -2,9 +2,11 @@
 
 import io
 import struct
+import warnings
 
 import numpy as np
 import pytest
+from mmengine import fileio
 from PIL import Image
 
 from swin_mm.checking.reading import (
@@ -44,12 +46,15 @@ def test_a_missing_an_empty_and_a_locked_file_differ(tmp_path):
         assert broken.value.rule == rule
 
 
-def test_files_elsewhere_are_read_by_the_configs_storage(tmp_path):
+def test_files_elsewhere_are_read_by_the_configs_storage(tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"content")
     assert read_bytes(str(tmp_path / "a"), {"backend": "local"}) == b"content"
     assert lies_on_disk("data/coco", None)
     assert not lies_on_disk("s3://bucket/coco", None)
     assert not lies_on_disk("data/coco", {"backend": "local"})
+    monkeypatch.setattr(fileio, "get", lambda *path, **storage: repr((path, storage)).encode())
+    asked = read_bytes("s3://bucket/a", {"backend": "petrel"}).decode()
+    assert asked == "(('s3://bucket/a',), {'backend_args': {'backend': 'petrel'}})"
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "BMP"])
@@ -79,6 +84,37 @@ def test_what_follows_the_end_of_a_picture_breaks_nothing(kind):
     require_whole(content, open_header(content, "cv2"))
 
 
+@pytest.mark.parametrize(
+    ("error", "rule"), [(MemoryError(), "file-too-large"), (EOFError(), "file-truncated")]
+)
+def test_a_decoder_that_ends_without_a_word_is_understood(error, rule, monkeypatch):
+    def fail(_):
+        raise error
+
+    content = encoded("BMP")
+    image = open_header(content, "cv2")
+    monkeypatch.setattr(type(image), "load", fail)
+    with pytest.raises(BrokenFile) as broken:
+        require_whole(content, image)
+    assert broken.value.rule == rule
+
+
+def test_what_a_decoder_warns_of_is_no_fault():
+    odd = b"\xff\xe2\x00\x12MPF\0" + b"no index at"  # where cameras list more pictures
+    content = encoded("JPEG")
+    content = content[:2] + odd + bytes(16 + 2 + 2 - len(odd)) + content[2:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        require_whole(content, open_header(content, "cv2"))
+
+
+def test_a_jpeg_of_four_inks_is_read_to_its_end_too():
+    content = io.BytesIO()
+    Image.new("CMYK", (64, 64)).save(content, "JPEG")
+    require_whole(content.getvalue(), open_header(content.getvalue(), "cv2"))
+    assert rule_of(content.getvalue()[:-30]) == "file-truncated"
+
+
 def test_a_flipped_bit_of_a_png_is_seen():
     content = bytearray(encoded("PNG"))
     content[len(content) // 2] ^= 1
@@ -97,6 +133,17 @@ def test_a_wrong_checksum_of_a_png_is_seen():
 @pytest.mark.parametrize("side", [20000, 60000])
 def test_a_header_that_claims_too_much_is_not_believed(faulty_data, make, side):
     assert rule_of(getattr(faulty_data, make)(side, side)) == "file-too-large"
+
+
+def test_three_channels_take_three_times_the_bytes_of_one(faulty_data):
+    held = len(faulty_data.claiming_png(9, 9)) * 1032  # px of one channel, at most
+    for share, whole in ((0.3, True), (0.5, False)):
+        content = faulty_data.claiming_png(int(held * share), 1)
+        if whole:
+            open_header(content, "cv2")
+        else:
+            with pytest.raises(BrokenFile, match="bytes can hold"):
+                open_header(content, "cv2")
 
 
 def test_the_backend_bounds_a_picture(faulty_data, monkeypatch):

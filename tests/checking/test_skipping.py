@@ -6,9 +6,11 @@ import os
 import pickle
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from mmengine.config import Config
 from mmengine.model import BaseModel
 from mmengine.registry import DATASETS
 from mmengine.runner import Runner
@@ -136,6 +138,21 @@ def test_only_the_loading_steps_of_trainings_are_wrapped(tiny_scenes, config):
     assert [hook["type"] for hook in cfg.custom_hooks] == ["swin_mm.SkipReportHook"]
 
 
+def test_a_step_that_is_named_by_its_class_is_known_too():
+    from mmcv.transforms import LoadImageFromFile
+
+    steps = [{"type": LoadImageFromFile}, {"type": "PackDetInputs"}]
+    cfg = Config({"train_dataloader": {"dataset": {"type": "CocoDataset", "pipeline": steps}}})
+    assert skip_broken(cfg) == 1
+    skip, *rest = cfg.train_dataloader.dataset.pipeline
+    assert [step["type"] for step in skip["transforms"]] == [LoadImageFromFile] and len(rest) == 1
+
+
+def test_where_nothing_is_loaded_nothing_is_added():
+    cfg = Config({"train_dataloader": {"dataset": {"type": "CocoDataset", "pipeline": []}}})
+    assert skip_broken(cfg) == 0 and "custom_hooks" not in cfg
+
+
 def test_inside_wrappers_too(scenes, config):
     cfg = config(DETECTOR, scenes)
     cfg.train_dataloader.dataset = {
@@ -172,6 +189,43 @@ def step_of(**options):
         import mmdet.datasets.transforms  # noqa: F401
 
         return SkipBroken([LOAD], **options)
+
+
+def test_a_label_picture_that_breaks_off_is_left_out(tmp_path, tiny_scenes):
+    path = next((tiny_scenes / "ADEChallengeData2016/annotations/training").iterdir())
+    label = path.read_bytes()
+    for content, left_out in ((label, False), (label + bytes(500), False), (label[:-20], True)):
+        (tmp_path / "label.png").write_bytes(content)
+        read = SkipBroken([])({"seg_map_path": str(tmp_path / "label.png")})
+        assert (read is None) is left_out
+
+
+def test_a_step_that_gives_nothing_is_a_failure_like_others():
+    step = step_of()
+    step.transforms = [lambda results: None]
+    assert step({"img_path": "a.jpg"}) is None
+    assert json.loads(Path(step.journal).read_text())["why"] == "function gives nothing"
+
+
+def test_any_error_of_a_loader_is_told_in_a_line_that_ends():
+    def fail(results):
+        raise ValueError("no\n  header " + "x" * 500)
+
+    step = step_of()
+    step.transforms = [fail]
+    assert step({"img_path": "a.jpg"}) is None
+    why = json.loads(Path(step.journal).read_text())["why"]
+    assert why.startswith("ValueError: no header xxx") and len(why) == 300
+
+
+def test_a_picture_is_told_of_once_and_counted_each_time(monkeypatch):
+    told = []
+    monkeypatch.setattr(skipping, "print_log", lambda line, *_: told.append(line))
+    step = step_of()
+    for _ in range(3):
+        step({"img_path": "gone.jpg"})
+    assert len(told) == 1
+    assert len(Path(step.journal).read_text().splitlines()) == 3
 
 
 def test_many_failures_in_a_row_are_a_lost_disk(tmp_path):
@@ -224,3 +278,22 @@ def test_half_a_line_is_read_when_it_is_whole():
         journal.write(f"{whole[9:]}\n")
     assert len(hook._new(step)) == 1
     assert hook._new(step) == []
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_first_process_tells_what_all_of_them_left_out(tmp_path, monkeypatch, first):
+    step, said = step_of(), []
+    assert step({"img_path": "mine.jpg"}) is None
+    theirs = [{"file": f"{number}.jpg", "why": "0 bytes"} for number in range(11)]
+    monkeypatch.setattr(skipping.dist, "all_gather_object", lambda mine: [mine, theirs])
+    monkeypatch.setattr(skipping.dist, "is_main_process", lambda: first)
+    dataset = SimpleNamespace(pipeline=SimpleNamespace(transforms=[step]))
+    loader, logger = SimpleNamespace(dataset=dataset), SimpleNamespace(warning=said.append)
+    SkipReportHook()._report(
+        SimpleNamespace(train_dataloader=loader, logger=logger, work_dir=str(tmp_path), iter=5)
+    )
+    assert bool(said) is (tmp_path / "skipped_pictures.json").exists() is first
+    if first:
+        assert "iteration 5: 12 broken pictures, 12 times: mine.jpg (" in said[0]
+        assert said[0].count(".jpg (") == 10 and "; and 2 more. All so far" in said[0]
+        assert len(json.loads((tmp_path / "skipped_pictures.json").read_text())) == 12
