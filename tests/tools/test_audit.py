@@ -23,13 +23,14 @@ if len(dict(pins)) < len(pins):
 with open(here / "asked", "a") as asked:
     asked.write(json.dumps([pins, sys.argv[1:]]) + "\\n")
 if "down" in answers:
-    sys.exit("Traceback (most recent call last):\\n" + answers["down"])
+    sys.exit(answers["down"])
 found = []
 for name, version in pins:
     answer = answers.get(name, [])
     if isinstance(answer, str):
         found.append({"name": name, "skip_reason": answer})
     elif answer is not None:
+        version = answers.get("versions", {}).get(name, version)
         vulns = [{"id": one, "fix_versions": cures} for one, cures in answer]
         found.append({"name": name, "version": version, "vulns": vulns})
 pathlib.Path(out).write_text(json.dumps({"dependencies": found, "fixes": []}))
@@ -106,8 +107,25 @@ def test_a_pin_that_the_answer_leaves_out_was_not_audited(service):
     assert ended.code == 2 and "zipp 4.1.2 was not audited: pip-audit left it out" in ended.err
 
 
+def test_an_answer_about_another_version_is_none(service):
+    ended = service.audit(versions={"zipp": "4.1.1"})
+    assert ended.code == 2 and "zipp 4.1.2 was not audited: pip-audit left it out" in ended.err
+
+
+def test_a_name_in_two_spellings_is_one_and_asked_for_as_the_answer_writes_it(service):
+    service.second.write_text("Ruamel.yaml_clib==0.2.8\nruamel-yaml-clib==0.2.8\n")
+    ended = service.audit()
+    assert ended.code == 0 and "3 of 3 pins audited" in ended.out
+    assert ["ruamel-yaml-clib", "0.2.8"] in service.asked()[-1][0]
+
+
+def test_an_audit_that_ends_without_a_word_is_told_of_by_its_code(service):
+    ended = service.audit(down=3)
+    assert ended.code == 2 and "addict 2.4.0 was not audited: pip-audit ended with 3" in ended.err
+
+
 def test_where_nobody_answers_one_question_is_asked_and_the_reason_told(service):
-    ended = service.audit(down="ConnectionError: no such host")
+    ended = service.audit(down="Traceback (most recent call last):\nConnectionError: no such host")
     assert ended.code == 2 and len(service.asked()) == 1
     assert "addict 2.4.0 was not audited: ConnectionError: no such host" in ended.err
     assert "Traceback" not in ended.err and "0 of 4 pins audited" in ended.out
@@ -150,7 +168,7 @@ def test_no_pins_are_no_pass(service):
     assert service.audit().code == 2
 
 
-def test_every_pin_of_ours_can_be_read(root):
+def test_every_pin_of_ours_can_be_read_and_is_audited_if_no_file_is_named(root, service):
     tool = runpy.run_path(str(root / "tools/audit.py"))
     files = sorted((root / "requirements").rglob("*.txt"))
     pins = tool["read_pins"](files)
@@ -158,3 +176,5 @@ def test_every_pin_of_ours_can_be_read(root):
     assert len(pins) == len(set(re.findall(r"(\S+==[\w.]+)(?=\s|$)(?!\")", text)))
     names = {name for name, _ in pins}
     assert {"torch", "pip-audit", "onedl-mmcv", "mmcv", "mmengine"} <= names
+    (service.folder / "answers.json").write_text("{}")
+    assert f"{len(pins)} of {len(pins)} pins audited" in service.run().out
