@@ -83,8 +83,9 @@ def test_nothing_is_held_but_the_overlaps():
     blender, most = Blender(grid, decide, dtype=np.uint8), 0
     for tile in tiles_of(grid):
         blender.add(tile, as_scores(torch.randn(3, 32, 32)))
-        held = [blender._beside, *blender._above.values()]
-        most = max(most, sum(one.numel() for one in held if one is not None))
+        held = [one for one in (blender._beside, *blender._above.values()) if one is not None]
+        assert all(one.dtype == torch.float16 for one in held)
+        most = max(most, sum(one.numel() for one in held))
     assert most <= 3 * 8 * (64 + 32)
     assert blender._beside is None and not blender._above
 

@@ -1,3 +1,4 @@
+import copy
 import json
 from dataclasses import replace
 
@@ -7,7 +8,10 @@ import pytest
 
 from swin_mm.data import render_scene
 from swin_mm.inference import InferenceError, Options, find_pictures, infer, require_room
+from swin_mm.inference.looking import Job
+from swin_mm.inference.record import Record
 from swin_mm.inference.video import VideoReader, VideoWriter
+from swin_mm.progress import Bars
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +54,12 @@ def test_a_picture_that_cannot_be_read_is_named_and_skipped(find, photos, tmp_pa
     (reason,) = outcome.skipped
     assert reason.startswith(photos[1].path) and "is not a picture" in reason
     assert f"skipped {photos[1].path}" in capsys.readouterr().err
+
+
+def test_a_name_in_brackets_is_told_as_it_is(find, tmp_path, capsys):
+    (tmp_path / "a [bold] one.jpg").write_text("no picture")
+    infer(find, find_pictures([str(tmp_path)]), out=str(tmp_path / "out"))
+    assert "a [bold] one.jpg" in capsys.readouterr().err
 
 
 def test_a_segmentor_writes_overlays_and_labels(label, photos, tmp_path):
@@ -151,6 +161,23 @@ def test_other_weights_are_told_apart(find, detector, photos, tmp_path):
         infer(other, photos[:1], out=str(tmp_path))
 
 
+def test_other_settings_of_the_model_are_told_apart(find, photos, tmp_path, monkeypatch):
+    infer(find, photos[:1], out=str(tmp_path))
+    cfg = copy.deepcopy(find.cfg)
+    cfg.model.test_cfg.rcnn.score_thr = 0.9
+    monkeypatch.setattr(find, "cfg", cfg)
+    with pytest.raises(InferenceError, match="there settings"):
+        infer(find, photos[:1], out=str(tmp_path))
+
+
+def test_a_folder_of_another_form_is_not_continued(find, photos, tmp_path):
+    infer(find, photos[:1], out=str(tmp_path))
+    record = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({**record, "form": 1}))
+    with pytest.raises(InferenceError, match="there form 1; now form 2"):
+        infer(find, photos[:1], out=str(tmp_path))
+
+
 def test_other_names_of_the_classes_are_told_apart(find, photos, tmp_path, monkeypatch):
     infer(find, photos[:1], out=str(tmp_path))
     names = tuple(f"class {number}" for number in range(len(find.classes.names)))
@@ -180,6 +207,19 @@ def test_pictures_go_together_in_batches_and_a_large_one_alone(find, photos, tmp
     infer(find, twice, out=str(tmp_path / "a"), options=Options(batch_size=2))
     infer(find, twice, out=str(tmp_path / "b"), options=Options(batch_size=2, tile=32))
     assert sizes == [2, 1, 1]
+    monkeypatch.setattr(looking, "LARGE", 64 * 48 - 1)  # px that are held at once
+    infer(find, twice, out=str(tmp_path / "c"), options=Options(batch_size=3))
+    assert sizes[3:] == [1, 1]
+
+
+def test_pictures_before_a_video_are_not_kept_waiting_by_it(find, photos, clip, tmp_path):
+    seen = []
+    with Record(str(tmp_path), {}) as record, Bars("", 2) as bars:
+        options = Options(batch_size=4).checked(find.classes, instances=True)
+        job = Job(find, options, out=str(tmp_path), record=record, bars=bars)
+        for picture, _ in job.look_at(find_pictures([photos[0].path, clip])):
+            seen.append(picture.is_video)
+    assert seen == [False, True]
 
 
 @pytest.fixture(scope="module")

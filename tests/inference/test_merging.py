@@ -5,7 +5,7 @@ import pytest
 from swin_mm.inference.cutouts import Cutout
 from swin_mm.inference.instances import Instances
 from swin_mm.inference.merging import merge
-from swin_mm.inference.tiles import Grid, Tile
+from swin_mm.inference.tiles import Grid, Span, Tile
 
 GRID = Grid(100, 180, 100, 20)  # two tiles: columns 0 to 100 and 80 to 180
 LEFT, RIGHT = (Tile(GRID.rows[0], columns) for columns in GRID.columns)
@@ -64,6 +64,16 @@ def test_an_object_that_every_tile_cuts_is_joined(masks):
     assert merged.scores.tolist() == [0.7]
     if masks:
         assert np.count_nonzero(merged.masks[0].pixels()) == 120 * 20
+
+
+def test_two_findings_of_a_tile_stay_two_whatever_other_tiles_saw():
+    tiles = [Tile(Span(y, y + 20, y), Span(x, x + 20, x)) for x, y in ((0, 0), (10, 0), (0, 10))]
+    found = [  # the second tile's is one with the first's first, the third's with its second
+        seen(tiles[0], (10, 0, 20, 12, 0, 0.9), (12, 10, 20, 20, 0, 0.5), size=(40, 40)),
+        seen(tiles[1], (10, 0, 20, 20, 0, 0.6), size=(40, 40)),
+        seen(tiles[2], (12, 10, 20, 20, 0, 0.6), size=(40, 40)),
+    ]
+    assert len(merge(tiles, found)) == 2
 
 
 def test_an_object_across_four_tiles_is_joined():

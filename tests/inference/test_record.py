@@ -40,9 +40,13 @@ def test_what_is_done_is_known_to_the_next_run(out, photo):
     assert known(out, photo)["path"] == photo.path
 
 
-def test_a_picture_that_has_changed_is_not_done(out, photo):
+def test_a_picture_that_has_changed_is_not_done(out, photo, tmp_path):
     note(out, photo)
+    before = os.stat(photo.path)
     os.utime(photo.path, (1, 1))
+    assert known(out, photo) is None
+    (tmp_path / "1.jpg").write_bytes(b"another picture")
+    os.utime(photo.path, ns=(before.st_atime_ns, before.st_mtime_ns))  # as a copy keeps it
     assert known(out, photo) is None
 
 
@@ -74,6 +78,22 @@ def test_a_run_that_asks_for_something_else_is_refused_with_the_difference(out, 
     message = r"another run: there tile none; now tile 512\. Name another folder, or --force"
     with pytest.raises(InferenceError, match=message):
         known(out, photo, {"weights": "abc", "tile": 512})
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null"])
+def test_a_record_that_cannot_be_read_is_another_runs(out, photo, content):
+    note(out, photo)
+    (out / "run.json").write_text(content)
+    with pytest.raises(InferenceError, match="there weights none, tile none; now weights"):
+        known(out, photo, {"weights": "abc", "tile": 512})
+
+
+def test_a_run_that_is_refused_keeps_nobody_out(out, photo):
+    note(out, photo)
+    refused = Record(str(out), {"weights": "others"})
+    with pytest.raises(InferenceError, match="another run"):
+        refused.__enter__()
+    assert known(out, photo)
 
 
 def test_by_force_it_begins_anew(out, photo):
@@ -126,9 +146,10 @@ def test_by_force_what_was_noted_is_removed_and_nothing_else(out, photo):
     assert not (out / "labels/drive").exists()
 
 
-def test_by_force_a_part_that_cannot_be_read_is_removed_too(out, photo):
+@pytest.mark.parametrize("content", ["", "{", "[]", "null"])
+def test_by_force_a_part_that_cannot_be_read_is_removed_too(out, photo, content):
     note(out, photo)
-    (out / "parts/1.jsonl").write_text("{")
+    (out / "parts/1.jsonl").write_text(content)
     known(out, photo, force=True)
     assert [path.name for path in (out / "parts").iterdir()] == [".lock"]
 
@@ -165,4 +186,5 @@ def test_weights_are_told_from_others():
     with torch.no_grad():
         other.bias[1] = 1
     assert fingerprint(one) != fingerprint(other)
+    assert fingerprint(nn.ModuleDict({"a": one})) != fingerprint(nn.ModuleDict({"b": one}))
     assert fingerprint_of_text("a") != fingerprint_of_text("b")
