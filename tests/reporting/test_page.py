@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import cv2
+import jinja2
 import numpy as np
 import pytest
 import torch
@@ -132,6 +133,8 @@ def test_predictions_bring_tables_confusions_and_pictures(
     assert "Boxes" in page.text
     assert "Most frequent" in page.text
     assert "1 class of 3 without a figure" in page.text
+    assert '<td data-value="-1">\N{EN DASH}</td>' in html  # of sizes that the data has not
+    assert ">nan<" not in html
     one = make_page(str(work_dir), Wishes(predictions=found, data_root=str(data), samples=1))
     assert Outline(one).count("img") == 2
 
@@ -201,6 +204,11 @@ def test_the_config_is_compared_with_the_one_of_its_name(work_dir: Path, tmp_pat
     page = Outline(make_page(str(work_dir), Wishes(), configs=[str(tmp_path)]))
     assert f"2 settings changed against {tmp_path / 'net.py'}:" in page.text
     assert "train_cfg.max_iters" in page.text
+
+
+def test_what_the_template_is_not_given_is_an_error_and_no_gap() -> None:
+    with pytest.raises(jinja2.UndefinedError):
+        page_room._template().environment.from_string("{{ titel }}").render(title="run")
 
 
 def test_the_page_asks_nothing_of_anybody(work_dir: Path) -> None:

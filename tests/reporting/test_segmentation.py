@@ -1,5 +1,7 @@
 """Labelled pixels beside the truth."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -63,6 +65,14 @@ def test_figures_are_mmsegmentations() -> None:
     (table,) = judged(truth, found).tables
     assert round(table.mean[0], 2) == pytest.approx(float(theirs["mIoU"]))
     assert round(table.mean[1], 2) == pytest.approx(float(theirs["mAcc"]))
+
+
+def test_where_nothing_is_labelled_there_is_no_figure_and_no_warning() -> None:
+    nothing = np.full((2, 3), IGNORED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        (table,) = judged([nothing], [np.zeros((2, 3), dtype=int)]).tables
+    assert np.isnan(table.mean[:2]).all()
 
 
 def test_rows_are_the_truth_and_unlabelled_pixels_are_left_out() -> None:
