@@ -43,7 +43,7 @@ class _TakesUp:
         comes first: schedulers and the best checkpoint follow from its metrics.
         """
         told = self.runner.message_hub.runtime_info
-        self.batches.seed = abs(self.runner.seed)
+        self.batches.seed = self.runner.seed
         sampler = self.batches.sampler
         if self._iter:
             diverse = self.runner._randomness_cfg.get("diff_rank_seed", False)
