@@ -12,6 +12,7 @@ import torch
 from mmengine.registry import HOOKS
 
 from swin_mm.checkpoints import read_checkpoint
+from swin_mm.engine import checkpointing
 from swin_mm.engine.checkpointing import SafeCheckpointHook
 from swin_mm.engine.random_states import capture
 from swin_mm.engine.safe_loading import allow_safe_reading
@@ -133,6 +134,41 @@ def test_a_signals_checkpoint_that_cannot_be_written_is_not_called_saved(
     with pytest.raises(Stopped):
         run.train()
     assert "stopped after iteration 3, NOT saved; there is no checkpoint" in said[-1]
+    assert not run.message_hub.runtime_info.get("within_epoch_ckpts")
+
+
+def test_a_checkpoint_within_an_epoch_stays_while_the_epochs_cannot_be_written(
+    toy_run: Callable, tmp_path: Path
+) -> None:
+    def full(out_dir: str, filename: str, **given: object) -> None:
+        if filename == "epoch_1.pth":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save(out_dir, filename, **given)
+
+    seen: set[str] = set()
+    acts = {("before_train_iter", 5): lambda: seen.update(files(tmp_path))}
+    run = toy_run(tmp_path, within_epoch=2, acts=acts, build_only=True)
+    save, run.save_checkpoint = run.save_checkpoint, full
+    run.train()
+    assert seen == {"iter_4.pth"}
+
+
+def test_a_validation_that_is_longer_in_another_process_is_not_stopped(
+    toy_run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gathered(one: object) -> list:
+        return [one, one + 1] if isinstance(one, int) else [one]  # batches, or random states
+
+    monkeypatch.setattr(checkpointing, "all_gather_object", gathered)
+    with pytest.raises(Stopped):
+        toy_run(tmp_path, acts={("before_val_iter", 5): send("SIGTERM")})
+    assert (tmp_path / "last_checkpoint").read_text().endswith("iter_6.pth")
+
+
+def test_a_validation_alone_saves_nothing(toy_run: Callable, tmp_path: Path) -> None:
+    run = toy_run(tmp_path, save_best="toy/distance", rule="less", build_only=True)
+    assert run.val()["toy/distance"] > 0
+    assert files(tmp_path) == set()
 
 
 def test_a_signal_in_a_validation_stops_it_and_the_mean_is_not_taken_for_the_weights(

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from swin_mm.checkpoints import read_checkpoint
 from swin_mm.engine.finite import NonFiniteError
+from swin_mm.engine.loops import _is_due
 from swin_mm.engine.safe_loading import allow_safe_reading
+from swin_mm.engine.seeded_batches import PlacedBatches
 
 
 class Killed(BaseException):
@@ -132,3 +135,55 @@ def test_an_iteration_loop_passes_over_the_data_again_and_again(
     assert calm.train_loop.batches.sampler.epoch == 1  # the second pass has an order of its own
     for newest in ("iter_3.pth", "iter_5.pth", "iter_8.pth"):
         assert weights(finite("again", tmp_path / "calm" / newest)) == weights(calm)
+
+
+@pytest.mark.parametrize("diverse", [False, True])
+def test_without_its_seed_a_sampler_takes_the_old_runs_unless_ranks_have_their_own(
+    diverse: bool, toy_run: Callable, tmp_path: Path
+) -> None:
+    toy_run(tmp_path / "first", val_interval=9)
+    content = read_checkpoint(tmp_path / "first/epoch_1.pth")
+    del content["message_hub"]["runtime_info"]["sampler_seed"]  # as one of MMEngine's own loop
+    torch.save(content, tmp_path / "old.pth")
+    again = toy_run(
+        tmp_path / "again", resume=tmp_path / "old.pth", seed=4, val_interval=9, build_only=True
+    )
+    again._randomness_cfg["diff_rank_seed"] = diverse
+    again.train()
+    assert (again.train_loop.batches.sampler.seed == 3) is not diverse
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_the_data_start_from_the_beginning_where_mmengine_is_told_to_be_fast(
+    fast: bool, toy_run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy_run(tmp_path, "iteration", val_interval=9)
+    again = toy_run(
+        tmp_path, "iteration", resume=tmp_path / "iter_8.pth", val_interval=9, build_only=True
+    )
+    again._train_loop = again.build_train_loop(again._train_loop)
+    again.train_loop.fast_forward_on_resume = fast
+    skipped, begin = [], PlacedBatches.begin
+
+    def note(self: PlacedBatches, *, iteration: int, skip: int) -> int:
+        skipped.append(skip)
+        return begin(self, iteration=iteration, skip=skip)
+
+    monkeypatch.setattr(PlacedBatches, "begin", note)
+    again.train()
+    assert skipped == [0 if fast else 8]
+
+
+def test_a_loader_without_a_batch_is_an_error_and_no_endless_wait(
+    toy_run: Callable, tmp_path: Path
+) -> None:
+    run = toy_run(tmp_path, "iteration", build_only=True)
+    few = {"sampler": {"type": "DefaultSampler"}, "batch_size": 20, "drop_last": True}
+    run._train_loop["dataloader"] = {**run._train_dataloader, **few}
+    with pytest.raises(ValueError, match="needs a batch of data; the loader gives none"):
+        run.train()
+
+
+def test_validations_are_due_from_a_beginning_at_an_interval_and_at_the_end() -> None:
+    due = [done for done in range(1, 11) if _is_due(done, 10, begin=5, interval=4)]
+    assert due == [8, 10]

@@ -64,6 +64,45 @@ def test_a_later_one_is_taken_that_a_kill_kept_from_being_named(
     assert chosen(detector, notes) == "iter_1000.pth"
 
 
+def test_one_saved_later_and_trained_less_is_not_taken(
+    detector: Config, save: Save, notes: Notes
+) -> None:
+    name_last(save("iter_1000.pth", 1000))
+    save("epoch_1.pth", 900, "20260101_000500")  # once more, after a validation
+    assert chosen(detector, notes) == "iter_1000.pth"
+
+
+def test_of_two_trained_as_far_the_later_is_taken(
+    detector: Config, save: Save, notes: Notes
+) -> None:
+    save("epoch_1.pth", 900, "20260101_000000")
+    save("iter_900.pth", 900, "20260101_000500")
+    assert chosen(detector, notes) == "iter_900.pth"
+    save("epoch_1.pth", 900, "20260101_000900")
+    assert chosen(detector, notes) == "epoch_1.pth"
+
+
+def test_a_name_that_is_no_text_is_no_name(detector: Config, save: Save, notes: Notes) -> None:
+    (save("iter_900.pth", 900).parent / "last_checkpoint").write_bytes(b"\xff\xfe")
+    assert chosen(detector, notes) == "iter_900.pth"
+
+
+def test_a_file_whose_parts_end_early_breaks_off(
+    detector: Config,
+    save: Save,
+    notes: Notes,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    def ends(_: object) -> None:
+        raise EOFError
+
+    save("iter_900.pth", 900)
+    monkeypatch.setattr("zipfile.ZipFile.testzip", ends)
+    assert chosen(detector, notes) is None
+    assert "iter_900.pth breaks off" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
 def test_a_broken_one_is_named_and_the_one_trained_furthest_is_taken(
     damage: str, detector: Config, save: Save, notes: Notes, capsys: pytest.CaptureFixture
@@ -125,10 +164,14 @@ def test_what_is_no_checkpoint_of_a_run_is_not_looked_at(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [{}, {"meta": {"iter": 9}}, {"meta": None, "message_hub": {}}, {"meta": {}, "message_hub": {}}],
+)
 def test_weights_alone_are_passed_over(
-    detector: Config, save: Save, notes: Notes, capsys: pytest.CaptureFixture
+    beside: dict, detector: Config, save: Save, notes: Notes, capsys: pytest.CaptureFixture
 ) -> None:
-    torch.save({"state_dict": {}}, Path(detector.work_dir, "iter_9.pth"))
+    torch.save({"state_dict": {}, **beside}, Path(detector.work_dir, "iter_9.pth"))
     save("iter_5.pth", 5)
     assert chosen(detector, notes) == "iter_5.pth"
     assert "iter_9.pth holds weights alone" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset
 from swin_mm.engine.seeded_batches import (
     PlacedBatches,
     SeededSamples,
+    ShieldedWorker,
     reseed,
     seeded_loader,
     set_epoch,
@@ -111,6 +112,9 @@ def test_the_loader_keeps_its_settings() -> None:
     assert {name: getattr(one, name) for name in kept} == kept
     assert (len(one), one.batch_sampler.batch_size) == (4, 3)
     assert seeded_loader(one) is one
+    assert loader(pin_memory_device="cuda").pin_memory_device == "cuda"
+    if hasattr(one, "in_order"):
+        assert one.in_order and not loader(2, in_order=False).in_order
 
 
 def test_a_loader_without_batches_is_refused() -> None:
@@ -139,3 +143,14 @@ def test_workers_outlive_ctrl_c_and_a_clusters_sigterm() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         os.kill(worker.pid, number)
     assert len(list(walk)) == 3
+
+
+def test_a_worker_that_nobody_ends_does_so_a_minute_after_its_sigterm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard, alarms = {}, []
+    monkeypatch.setattr(signal, "signal", heard.__setitem__)
+    monkeypatch.setattr(signal, "alarm", alarms.append)
+    ShieldedWorker(None)(0)
+    heard[signal.SIGTERM](signal.SIGTERM, None)
+    assert alarms == [60]
