@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import multiprocessing
+import os
 import signal
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -113,7 +116,8 @@ class ShieldedWorker:
     """A worker's first steps: let the trainer decide on what Ctrl-C and a cluster's SIGTERM mean.
 
     Both come to all processes of a job; without its workers the trainer could not finish the
-    iteration that it is in.
+    iteration that it is in. Python ends the workers that are left at the trainer's own end by
+    SIGTERM too, and waits for them: that one they obey.
 
     Args:
         then: what else a worker begins with.
@@ -121,12 +125,25 @@ class ShieldedWorker:
 
     def __init__(self, then: Callable[[int], None] | None) -> None:
         self.then = then
+        self.is_over = multiprocessing.RawValue("b", False)  # one byte for all processes
+        # What is registered last is done first: before multiprocessing ends the workers.
+        atexit.register(_set, self.is_over, os.getpid())
 
     def __call__(self, worker: int) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, lambda *_: signal.alarm(_GRACE))
+        signal.signal(signal.SIGTERM, self._hear)
         if self.then is not None:
             self.then(worker)
+
+    def _hear(self, *_: Any) -> None:
+        if self.is_over.value:
+            os._exit(0)  # as torch's own handler does where SIGTERM comes from the trainer
+        signal.alarm(_GRACE)
+
+
+def _set(flag: Any, owner: int) -> None:
+    if os.getpid() == owner:  # and not a process that was forked from it
+        flag.value = True
 
 
 def seeded_loader(loader: DataLoader) -> DataLoader:

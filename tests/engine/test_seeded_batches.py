@@ -4,6 +4,8 @@ import os
 import pickle
 import random
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -154,3 +156,37 @@ def test_a_worker_that_nobody_ends_does_so_a_minute_after_its_sigterm(
     ShieldedWorker(None)(0)
     heard[signal.SIGTERM](signal.SIGTERM, None)
     assert alarms == [60]
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_a_worker_ends_by_sigterm_once_its_trainer_does(context: str) -> None:
+    one = loader(1, persistent_workers=True, multiprocessing_context=context)
+    one.batch_sampler.begin(iteration=0, skip=0)
+    walk = iter(one)
+    next(walk)
+    (worker,) = walk._workers
+    one.worker_init_fn.is_over.value = True
+    os.kill(worker.pid, signal.SIGTERM)
+    worker.join(50)
+    assert worker.exitcode == 0
+
+
+LEAVING = """
+import numpy as np
+from mmengine.dataset import InfiniteSampler
+from torch.utils.data import DataLoader
+from swin_mm.engine.seeded_batches import seeded_loader
+
+data = list(range(12))
+loader = seeded_loader(DataLoader(data, 3, sampler=InfiniteSampler(data), num_workers=1))
+loader.batch_sampler.begin(iteration=0, skip=0)
+walk = loader.kept = iter(loader)
+next(walk)
+"""
+
+
+def test_a_process_ends_at_once_though_its_workers_are_alive() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", LEAVING], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
