@@ -148,6 +148,12 @@ def _source(cfg: Config, node: dict, splits: tuple[str, ...]) -> Source:
             f"the {splits[0]} data set {title} cannot be built: {what}. "
             f"Mend {splits[0]}_dataloader.dataset"
         ) from error
+    classes = dataset.metainfo.get("classes")
+    if isinstance(classes, str):
+        raise DataError(
+            f"metainfo.classes of the {splits[0]} data set must be a list of names, got the text "
+            f"{classes!r}. One class is ({classes!r},), with the comma"
+        )
     steps = list(_steps(getattr(dataset, "pipeline", None)))
     model = cfg.get("model") or {}
     channels = len((model.get("data_preprocessor") or {}).get("mean") or "RGB")

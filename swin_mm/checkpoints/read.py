@@ -206,7 +206,7 @@ def _ends_within(path: Path, name: str) -> bool:
 def _damaged(path: Path, error: Exception) -> str:
     return (
         f"{path} ({path.stat().st_size} bytes) is damaged, incomplete or no PyTorch checkpoint: "
-        f"{_reason(error)}. Delete it and fetch or save it again"
+        f"{_reason(error)}. If it should be one, fetch or save it again in its place"
     )
 
 

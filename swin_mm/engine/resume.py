@@ -38,10 +38,13 @@ class _Found:
 def choose_resume(cfg: Config, resume: str | None, notes: Notes, *, unsafe: bool = False) -> None:
     """Let a training go on from a file, or from the newest whole one in its work dir.
 
+    One that begins anew where another has saved is warned of.
+
     Raises:
         UsageError: if the file does not exist, or the newest wants to run code and may not.
     """
     if resume is None and not (cfg.get("resume") and cfg.get("load_from") is None):
+        _warn_of_others(cfg, notes)
         return
     folders, templates = places_of(cfg, cfg.work_dir)
     if resume in (None, AUTO):
@@ -58,6 +61,16 @@ def choose_resume(cfg: Config, resume: str | None, notes: Notes, *, unsafe: bool
             raise UsageError(f"--resume: there is no file {found}{listed}")
     notes.say(f"Resume: {found}")
     cfg.resume, cfg.load_from = True, found
+
+
+def _warn_of_others(cfg: Config, notes: Notes) -> None:
+    there = list(_checkpoints_in(*places_of(cfg, cfg.work_dir)))
+    if there:
+        notes.warn(
+            f"another run has saved in {cfg.work_dir}: {os.path.basename(there[-1])} is there. "
+            "This one begins anew beside it, and writes over its config and the checkpoints of the "
+            "same names. --resume goes on with it; another --work-dir keeps them apart"
+        )
 
 
 def places_of(cfg: Config, work_dir: str) -> tuple[list[str], tuple[str, ...]]:

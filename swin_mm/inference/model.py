@@ -46,6 +46,8 @@ def load_model(
         model = revert_sync_batchnorm(MODELS.build(cfg.model))
     try:
         missing, _ = model.load_state_dict(tensors, strict=False)
+    except CheckpointError as error:  # the backbone's own, of other sizes
+        raise CheckpointError(_misfit(checkpoint, [str(error)])) from error
     except RuntimeError as error:
         misfits = [line.strip() for line in str(error).splitlines()[1:]]
         raise CheckpointError(_misfit(checkpoint, misfits)) from error

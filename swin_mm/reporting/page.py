@@ -169,8 +169,9 @@ def _scenes_of(
     except (UsageError, RunError, OSError) as error:
         if named:
             raise
-        first = str(error).partition("\n")[0].replace("unsafe=True", "--unsafe")
-        return None, "", Missing(first, wishes.commands.get("data", ""))
+        first, _, rest = str(error).replace("unsafe=True", "--unsafe").partition("\n")
+        reason = f"{first} {rest.partition(chr(10))[0].strip()}" if first.endswith(":") else first
+        return None, "", Missing(reason, wishes.commands.get("data", ""))
     return scenes, os.path.basename(wishes.predictions or checkpoint), None
 
 

@@ -101,3 +101,9 @@ def test_a_class_that_is_not_registered_is_refused(tiny_scenes, config):
     cfg = config(DETECTOR, tiny_scenes, train_dataloader__dataset__type="CocoDatset")
     with pytest.raises(DataError, match="CocoDatset cannot be built"):
         find_sources(cfg, ("train",))
+
+
+def test_a_name_alone_is_no_list_of_classes(tiny_scenes, config):
+    cfg = config(DETECTOR, tiny_scenes, train_dataloader__dataset__metainfo={"classes": "kite"})
+    with pytest.raises(DataError, match=r"One class is \('kite',\), with the comma"):
+        find_sources(cfg, ("train",))

@@ -56,6 +56,18 @@ def test_auto_takes_the_checkpoint_that_is_named_last(
     assert detector.resume
 
 
+def test_one_that_begins_anew_beside_anothers_checkpoints_warns(
+    detector: Config, save: Save, notes: Notes, capsys: pytest.CaptureFixture
+) -> None:
+    choose_resume(detector, None, notes)
+    assert capsys.readouterr().err == ""
+    save("iter_2.pth", 2)
+    save("iter_10.pth", 10)
+    choose_resume(detector, None, notes)
+    assert "iter_10.pth is there. This one begins anew" in capsys.readouterr().err
+    assert not detector.get("resume")
+
+
 def test_a_later_one_is_taken_that_a_kill_kept_from_being_named(
     detector: Config, save: Save, notes: Notes
 ) -> None:

@@ -45,6 +45,13 @@ def test_a_checkpoint_of_another_width_is_refused(segmentor, weights, tmp_path):
         load_model(segmentor.cfg(), saved(wide, tmp_path), device="cpu")
 
 
+def test_a_backbone_of_another_width_is_refused_with_the_same_advice(segmentor, weights, tmp_path):
+    name = "backbone.patch_embed.projection.weight"
+    narrow = {**weights, name: weights[name][:4]}
+    with pytest.raises(CheckpointError, match=r"does not fill[^$]*\nUse the config that it was"):
+        load_model(segmentor.cfg(), saved(narrow, tmp_path), device="cpu")
+
+
 class Hostile:
     def __init__(self, path):
         self.path = path
