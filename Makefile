@@ -24,7 +24,7 @@ help: ## List these commands
 setup: ## Build .venv with the tested versions (15 to 20 minutes the first time, then a second)
 	@bash tools/setup_env.sh
 
-train: setup ## Train Mask R-CNN on drawn scenes and validate it (about 20 minutes of one core)
+train: setup ## Train Mask R-CNN on drawn scenes and validate it (12 to 20 minutes of one core)
 	@bash tools/offline_job.sh train
 
 scenes: setup ## Draw the scenes that `make train` trains on, into data/scenes (half a minute)
