@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from swin_mm.checking.faults import Fault, Findings
 from swin_mm.checking.heads import compare_heads
 from swin_mm.checking.labels import Meaning
-from swin_mm.checking.reading import absent_files, lies_on_disk
+from swin_mm.checking.reading import absence, absent_files, lies_on_disk
 from swin_mm.checking.sources import Source
 from swin_mm.checking.tasks import Survey, Task, Wishes, draw
 
@@ -86,5 +86,5 @@ def _only_whole_pairs(pairs: list[Task], tasks: list[Task], findings: Findings) 
     missing = set(absent_files(pair.path for pair in pairs))
     lost = set(absent_files(pair.label for pair in pairs if pair.label))
     for rule, paths in (("file-missing", missing), ("label-missing", lost)):
-        findings.add(*(Fault(rule, path, "", "there is no such file") for path in sorted(paths)))
+        findings.add(*(Fault(rule, path, "", absence(path)) for path in sorted(paths)))
     return [task for task in tasks if task.path not in missing and task.label not in lost]

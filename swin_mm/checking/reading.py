@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
+import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -44,12 +46,33 @@ def read_bytes(path: str, storage: Mapping[str, Any] | None = None) -> bytes:
         else:
             content = fileio.get(path, backend_args=storage)
     except FileNotFoundError as error:
-        raise BrokenFile("file-missing", "there is no such file") from error
+        raise BrokenFile("file-missing", absence(path)) from error
     except OSError as error:
         raise BrokenFile("file-unreadable", error.strerror or str(error)) from error
     if not content:
         raise BrokenFile("file-empty", "0 bytes")
     return content
+
+
+def absence(path: str) -> str:
+    """Say that there is no such file, and which is there by nearly its name.
+
+    macOS writes an umlaut as two characters, and cameras write `.JPG`.
+    """
+    folder, name = os.path.split(path)
+    near = _names_in(folder).get(_spoken(name))
+    return "there is no such file" + (f"; the folder has one named {near!a}" if near else "")
+
+
+@functools.lru_cache(maxsize=2)
+def _names_in(folder: str) -> dict[str, str]:
+    """Names of a folder's files, by how they are spoken."""
+    names = os.listdir(folder) if os.path.isdir(folder) else ()
+    return {_spoken(name): name for name in names}
+
+
+def _spoken(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def lies_on_disk(folder: str, storage: Mapping[str, Any] | None) -> bool:

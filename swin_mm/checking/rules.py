@@ -111,7 +111,11 @@ _ERRORS = _rules(
         "run lengths must be readable and add up to height times width",
         "write the runs again, with pycocotools for one",
     ),
-    ("file-missing", "a file that is named must be there", "fetch it, or take its record out"),
+    (
+        "file-missing",
+        "a file that is named must be there",
+        "fetch it, name it as its record does, or take the record out",
+    ),
     ("file-empty", "a file must hold something", "fetch it again"),
     (
         "file-unreadable",

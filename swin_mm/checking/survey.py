@@ -10,7 +10,7 @@ from swin_mm.checking.coco import Format, read_coco
 from swin_mm.checking.faults import Fault, Findings
 from swin_mm.checking.heads import compare_heads
 from swin_mm.checking.pairs import survey_pairs
-from swin_mm.checking.reading import absent_files, lies_on_disk
+from swin_mm.checking.reading import absence, absent_files, lies_on_disk
 from swin_mm.checking.sources import Source
 from swin_mm.checking.tasks import Survey, Task, Wishes, draw
 
@@ -55,9 +55,7 @@ def survey_coco(
     ]
     if wishes.sample is not None and lies_on_disk(folder, form.storage):
         missing = set(absent_files(os.path.join(folder, name) for name in names))
-        findings.add(
-            *(Fault("file-missing", path, "", "there is no such file") for path in sorted(missing))
-        )
+        findings.add(*(Fault("file-missing", path, "", absence(path)) for path in sorted(missing)))
         tasks = [task for task in tasks if task.path not in missing]
     return Survey(findings, tasks)
 

@@ -179,3 +179,11 @@ def test_absent_files_are_found_by_listing(tmp_path):
     (tmp_path / "a/1.jpg").touch()
     paths = [str(tmp_path / name) for name in ("a/1.jpg", "a/2.jpg", "b/1.jpg")]
     assert absent_files(paths) == paths[1:]
+
+
+@pytest.mark.parametrize("there", ["Pru\u0308fung.jpg", "PR\u00dcFUNG.JPG"])
+def test_a_file_of_nearly_the_name_is_told_letter_by_letter(there, tmp_path):
+    (tmp_path / there).touch()
+    with pytest.raises(BrokenFile) as told:
+        read_bytes(str(tmp_path / "Pr\u00fcfung.jpg"))
+    assert told.value.met == f"there is no such file; the folder has one named {there!a}"
