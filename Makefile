@@ -30,7 +30,7 @@ train: setup ## Train Mask R-CNN on drawn scenes and validate it (12 to 20 minut
 scenes: setup ## Draw the scenes that `make train` trains on, into data/scenes (half a minute)
 	@bash tools/offline_job.sh scenes
 
-test: lint ## Run the linters and the whole test suite (10 to 15 minutes on two cores)
+test: lint ## Run the linters and the whole test suite (8 to 15 minutes on two cores)
 	@$(python) -m pytest $(workers) $(PYTEST_ARGS)
 
 nightly: setup ## Run what is too long for every change: kills, two processes, fuzz (several hours)

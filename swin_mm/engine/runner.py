@@ -148,6 +148,17 @@ class QuietRunner(Runner):
         self._saved_schedulers = checkpoint.get("param_schedulers")
         return checkpoint
 
+    def dump_config(self) -> None:
+        """Write the config into the work dir; of a resumed run when it has gone on, not before."""
+        if not self._resume:
+            super().dump_config()
+
+    def load_or_resume(self) -> None:
+        """Take what the config says to start with, or to go on from."""
+        super().load_or_resume()
+        if self._resume:
+            super().dump_config()
+
     def resume(self, filename: str, *args: object, **kwargs: object) -> None:
         """Go on from a checkpoint, with the schedule that it was trained with.
 

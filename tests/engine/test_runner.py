@@ -132,6 +132,22 @@ def test_weights_that_must_fit_and_do_not_are_an_error(tmp_path: Path) -> None:
         one.load_checkpoint(str(wide))
 
 
+def test_a_resume_writes_its_config_when_it_has_gone_on(tmp_path: Path, own_mmengine: None) -> None:
+    allow_safe_reading()
+    runner(tmp_path / "first").train()
+    kept = str(tmp_path / "first/iter_2.pth")
+    wide = runner(tmp_path / "wide", Toy(width=3), resume=True, load_from=kept)
+    wide.must_fit = True
+    with pytest.raises(UsageError, match="does not fit"):
+        wide.train()
+    runner(tmp_path / "second", resume=True, load_from=kept).train()
+    assert [len(list(tmp_path.glob(f"{one}/*.py"))) for one in ("first", "wide", "second")] == [
+        1,
+        0,
+        1,
+    ]
+
+
 def test_tensors_that_are_left_over_are_no_error(tmp_path: Path) -> None:
     more = tmp_path / "more.pth"
     torch.save({"state_dict": {**Toy().state_dict(), "ema": torch.ones(1)}}, more)
