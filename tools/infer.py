@@ -66,8 +66,8 @@ def main() -> None:
         raise UsageError(str(error)) from error
     before = f" ({outcome.before} of them before)" if outcome.before else ""
     print(f"\nPredicted on {outcome.done} of {len(pictures)} pictures{before}.")
-    for what, path in outcome.written.items():
-        print(f"  {what:<14} {path}")
+    for what, told in outcome.summary().items():
+        print(f"  {what:<14} {told}")
     if outcome.skipped:
         lines = [f"{len(outcome.skipped)} skipped:", *outcome.skipped]
         print("\n  ".join(lines), file=sys.stderr)

@@ -41,12 +41,22 @@ class Outcome:
         before: of these, how many an earlier run had done.
         skipped: why not, for each of the others.
         written: what was made, folders and files, by what it is.
+        instances: of all of them, and those that are drawn; `None` of a segmentor.
     """
 
     done: int
     before: int
     skipped: tuple[str, ...]
     written: dict[str, str]
+    instances: tuple[int, int] | None = None
+
+    def summary(self) -> dict[str, str]:
+        """What was found, where there are instances, and what was written."""
+        if self.instances is None:
+            return self.written
+        found, drawn = self.instances
+        told = f"{found}, of which {drawn} are drawn: --score-thr sets from when"
+        return {"instances": told, **self.written}
 
 
 def require_room(out: str, *, force: bool = False) -> None:
@@ -102,6 +112,7 @@ def infer(
     written = {"overlays": os.path.join(out, OVERLAYS)}
     if not predictor.finds_instances:
         written |= {"labels": os.path.join(out, LABELS), "legend": os.path.join(out, LEGEND)}
+    instances = None
     with Record(out, asked, force=force) as record:
         written["classes"] = os.path.join(out, CLASSES)
         write_json(written["classes"], predictor.classes.as_categories())
@@ -123,10 +134,13 @@ def infer(
         finally:
             if predictor.finds_instances:
                 written["predictions"] = os.path.join(out, PREDICTIONS)
-                record.gather(pictures, written["predictions"])
+                instances = record.gather(
+                    pictures, written["predictions"], surer_than=options.score_threshold or 0.0
+                )
     written["record"] = os.path.join(out, RUN)
     whole_before = sum(head is not None and not head["broken"] for head in heads.values())
-    return Outcome(len(pictures) - len(skipped), whole_before, tuple(skipped), written)
+    done = len(pictures) - len(skipped)
+    return Outcome(done, whole_before, tuple(skipped), written, instances)
 
 
 def _named(picture: Picture, error: PictureError) -> str:

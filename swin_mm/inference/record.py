@@ -111,9 +111,25 @@ class Record:
         lines = (json.dumps(entry) for entry in entries)
         write_lines(self._part(picture), _after(json.dumps(head), lines))
 
-    def gather(self, pictures: Iterable[Picture], path: str) -> None:
-        """Write the instances of all pictures that are done into one JSON list."""
-        write_lines(path, _as_list(self._entries(pictures)))
+    def gather(
+        self, pictures: Iterable[Picture], path: str, *, surer_than: float = 0.0
+    ) -> tuple[int, int]:
+        """Write the instances of all pictures that are done into one JSON list.
+
+        Returns:
+            How many there are, and how many of them have a score above a bound.
+        """
+        found = sure = 0
+
+        def counted() -> Iterator[str]:
+            nonlocal found, sure
+            for line in self._entries(pictures):
+                found += 1
+                sure += json.loads(line).get("score", 0.0) > surer_than
+                yield line
+
+        write_lines(path, _as_list(counted()))
+        return found, sure
 
     def _begin(self) -> None:
         path = os.path.join(self._out, RUN)

@@ -160,7 +160,8 @@ def test_a_worker_that_nobody_ends_does_so_a_minute_after_its_sigterm(
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_a_worker_ends_by_sigterm_once_its_trainer_does(context: str) -> None:
-    one = loader(1, persistent_workers=True, multiprocessing_context=context)
+    how = {"num_workers": 1, "persistent_workers": True, "multiprocessing_context": context}
+    one = seeded_loader(DataLoader(list(range(12)), 3, **how))  # a list: a spawned one reads it
     one.batch_sampler.begin(iteration=0, skip=0)
     walk = iter(one)
     next(walk)

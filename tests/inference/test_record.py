@@ -122,10 +122,10 @@ def test_the_instances_of_all_that_is_done_are_one_list(out, photo, tmp_path):
     with Record(str(out), ASKED) as record:
         record.gather([photo, other], str(path))
         assert json.loads(path.read_text()) == []
-        record.add(other, [{"id": 3}], files=[])
-        record.add(photo, [{"id": 1}, {"id": 2}], files=[])
-        record.gather([photo, other], str(path))
-    assert json.loads(path.read_text()) == [{"id": 1}, {"id": 2}, {"id": 3}]
+        record.add(other, [{"id": 3, "score": 0.3}], files=[])
+        record.add(photo, [{"id": 1, "score": 0.31}, {"id": 2, "score": 0.1}], files=[])
+        assert record.gather([photo, other], str(path), surer_than=0.3) == (3, 1)
+    assert [entry["id"] for entry in json.loads(path.read_text())] == [1, 2, 3]
 
 
 def test_by_force_what_was_noted_is_removed_and_nothing_else(out, photo):

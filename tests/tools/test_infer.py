@@ -31,6 +31,8 @@ def test_a_training_leaves_what_infer_takes(start, trained, photos, tmp_path):
     assert ended.code == 0, ended.err
     assert "Device: " in ended.out
     assert "Predicted on 1 of 1 pictures" in ended.out
+    found = len(json.loads((out / "predictions.json").read_text()))
+    assert f"instances      {found}, of which {found} are drawn" in ended.out
     assert "1/1" in ended.err
     assert (out / "overlays/1.png").is_file()
     assert all(
