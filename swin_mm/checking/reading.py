@@ -67,8 +67,10 @@ def absence(path: str) -> str:
 @functools.lru_cache(maxsize=2)
 def _names_in(folder: str) -> dict[str, str]:
     """Names of a folder's files, by how they are spoken."""
-    names = os.listdir(folder) if os.path.isdir(folder) else ()
-    return {_spoken(name): name for name in names}
+    try:
+        return {_spoken(name): name for name in os.listdir(folder or ".")}
+    except OSError:  # none, of files elsewhere too, or one that may not be listed
+        return {}
 
 
 def _spoken(name: str) -> str:
