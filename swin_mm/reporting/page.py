@@ -169,10 +169,14 @@ def _scenes_of(
     except (UsageError, RunError, OSError) as error:
         if named:
             raise
-        first, _, rest = str(error).replace("unsafe=True", "--unsafe").partition("\n")
-        reason = f"{first} {rest.partition(chr(10))[0].strip()}" if first.endswith(":") else first
-        return None, "", Missing(reason, wishes.commands.get("data", ""))
+        return None, "", Missing(_reason_of(error), wishes.commands.get("data", ""))
     return scenes, os.path.basename(wishes.predictions or checkpoint), None
+
+
+def _reason_of(error: Exception) -> str:
+    """Take the first line of an error, and the next where the first announces it."""
+    lines = str(error).replace("unsafe=True", "--unsafe").splitlines() or [""]
+    return " ".join(line.strip() for line in lines[: 1 + lines[0].endswith(":")])
 
 
 def _no_checkpoint(work_dir: str, wishes: Wishes) -> Missing:

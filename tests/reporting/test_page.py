@@ -232,3 +232,18 @@ def test_a_folder_without_a_run_is_an_error_that_names_those_with_one(
     with pytest.raises(UsageError, match="there is no work dir"):
         require_run(str(tmp_path / "nowhere"))
     require_run(str(work_dir))
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ("it is gone\nlook there", "it is gone"),
+        (
+            "it does not fit, for one:\n  8 channels, not 4\nmore",
+            "it does not fit, for one: 8 channels, not 4",
+        ),
+        ("pass unsafe=True", "pass --unsafe"),
+    ],
+)
+def test_a_page_tells_the_reason_and_not_only_that_there_is_one(error: str, told: str) -> None:
+    assert page_room._reason_of(UsageError(error)) == told
