@@ -1,12 +1,30 @@
 import re
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
 
 here = Path(__file__).parent
 version = re.search(r'^__version__ = "(.+)"$', (here / "swin_mm/__init__.py").read_text(), re.M)
 readme = here / "README.md"
 EXPORT = ["onnx>=1.17", "onnxruntime>=1.20", "onnxscript>=0.5"]
+# Not Python modules but libraries that swin_mm/ops/kernels/library.py opens. Their threads are
+# OpenMP's, of the copy that torch brings: none is linked, or there would be two. Without a compiler
+# they are left out, and torch's own operators do the work.
+KERNELS = [
+    Extension(
+        f"swin_mm.ops.kernels._{name}",
+        [f"swin_mm/ops/kernels/{name}.cpp"],
+        depends=[str(file) for file in sorted(here.glob("swin_mm/ops/kernels/*.h"))],
+        extra_compile_args=[
+            "-std=c++17", "-O3", f"-march={level}", "-mprefer-vector-width=512", "-fopenmp",
+            "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fno-exceptions",
+            "-fno-rtti", "-Wall", "-Wextra",
+        ],
+        language="c++",
+        optional=True,
+    )
+    for name, level in (("avx512", "x86-64-v4"), ("avx2", "x86-64-v3"))
+]  # fmt: skip
 TEST = ["hypothesis>=6.100", "pytest>=8", "pytest-xdist>=3.5", "safetensors>=0.4"]
 
 setup(
@@ -27,6 +45,7 @@ setup(
         "Topic :: Scientific/Engineering :: Image Recognition",
     ],
     packages=find_packages(include=["swin_mm", "swin_mm.*"]),
+    ext_modules=KERNELS,
     package_data={"swin_mm.reporting": ["templates/*"]},
     python_requires=">=3.10",
     # MMEngine and its kin are extras: two distributions provide them under the same import names,

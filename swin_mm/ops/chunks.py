@@ -40,21 +40,25 @@ class Chunk:
         padding: places in ``tokens`` that are padding, ``None`` where there are none.
         real: the other places, ``None`` where that is all of them.
         targets: where the real tokens are in the maps; ``tokens`` where all are real.
+        sources: ``tokens`` with -1 at padding.
+        places: which of the real tokens each one is, -1 at padding, ``None`` where all are real.
     """
 
     tokens: Tensor
     images: Tensor
     regions: tuple[tuple[int, Region], ...]
     targets: Tensor
+    sources: Tensor
     padding: Tensor | None = None
     real: Tensor | None = None
+    places: Tensor | None = None
 
     @property
     def nbytes(self) -> int:
         """Memory of its tensors."""
         held = [self.tokens, self.images]
         if self.real is not None:
-            held += [self.padding, self.real, self.targets]
+            held += [self.padding, self.real, self.targets, self.sources, self.places]
         return sum(tensor.nbytes for tensor in held)
 
 
@@ -117,13 +121,15 @@ def _chunk(tokens: Tensor, images: Tensor, owners: tuple[tuple[int, Region], ...
     flat = tokens.flatten().clone()
     is_padding = flat < 0
     if not is_padding.any():
-        return Chunk(flat, images.clone(), owners, targets=flat)
+        return Chunk(flat, images.clone(), owners, targets=flat, sources=flat)
     padding, real = is_padding.nonzero()[:, 0], (~is_padding).nonzero()[:, 0]
     return Chunk(
         flat.clamp(min=0),
         images.clone(),
         owners,
         targets=flat.index_select(0, real),
+        sources=flat,
+        places=torch.where(is_padding, -1, (~is_padding).cumsum(0) - 1),
         padding=padding,
         real=real,
     )

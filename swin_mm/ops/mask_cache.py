@@ -7,6 +7,7 @@ from torch import Tensor
 
 from swin_mm.ops.cache import BoundedCache
 from swin_mm.ops.calls import is_recorded, is_transformed
+from swin_mm.ops.kernels.attention import padded_table
 from swin_mm.ops.masks import Region
 
 LIMIT = 16 * 2**20
@@ -59,6 +60,22 @@ class MaskCache:
             return mask, 0 if mask is None else mask.nbytes
 
         return self._cache.get((region.kind, window, like.device), make)
+
+    def table(self, region: Region, window: tuple[int, int], like: Tensor) -> Tensor | None:
+        """Return a region's mask on the CPU as compiled kernels add it to scores: zeros and -inf.
+
+        See :func:`swin_mm.ops.kernels.padded_table`.
+        """
+
+        def make() -> tuple[Tensor | None, int]:
+            with torch.inference_mode(False):
+                mask = region.mask(window, like.device)
+                if mask is None:
+                    return None, 0
+                table = padded_table(like.new_zeros(mask.shape).masked_fill_(~mask, float("-inf")))
+            return table, table.nbytes
+
+        return self._cache.get((region.kind, window, "table"), make)
 
 
 MASKS = MaskCache()

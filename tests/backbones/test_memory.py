@@ -44,7 +44,7 @@ def test_a_thousand_random_sizes_leave_little_more_than_fifty_did(root, tmp_path
 
 def test_caches_of_many_sizes_stay_within_their_bytes(monkeypatch):
     cache = ChunkCache(limit=100_000)
-    monkeypatch.setattr("swin_mm.layers.chunked.CHUNKS", cache)
+    monkeypatch.setattr("swin_mm.layers.chunk_job.CHUNKS", cache)
     model = randomise(SwinTransformer(**SIZES)).eval()
     for side in range(20, 100, 4):
         with torch.no_grad():
@@ -143,7 +143,7 @@ def test_copies_share_nothing(kind):
 
 def test_eight_threads_with_sizes_of_their_own_equal_one(kind, monkeypatch):
     """They train, in caches so small that the threads push out each other's values."""
-    monkeypatch.setattr("swin_mm.layers.chunked.CHUNKS", ChunkCache(limit=20_000))
+    monkeypatch.setattr("swin_mm.layers.chunk_job.CHUNKS", ChunkCache(limit=20_000))
     model = randomise(kind(**SIZES, with_cp=True))
     pictures = [torch.randn(1, 3, 20 + 5 * i, 100 - 5 * i) for i in range(16)]
 

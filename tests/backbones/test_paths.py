@@ -24,7 +24,7 @@ def division(request, monkeypatch):
         monkeypatch.setattr("swin_mm.layers.block.can_run_by_chunks", lambda *_: False)
         return
     monkeypatch.setattr("swin_mm.ops.chunks.BYTES", 800)
-    monkeypatch.setattr("swin_mm.layers.chunked.CHUNKS", ChunkCache())
+    monkeypatch.setattr("swin_mm.layers.chunk_job.CHUNKS", ChunkCache())
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swin_mm.layers.attention
-import swin_mm.layers.chunked
+import swin_mm.layers.chunk_job
 from swin_mm.ops.chunks import ChunkCache
 from swin_mm.ops.mask_cache import MaskCache
 
@@ -46,19 +46,19 @@ def test_eight_threads_give_what_one_gives(counted, case, learns, room):
         pictures(size, made_of["in_channels"], memory="contiguous", seed=seed).float()
         for seed, size in enumerate(every)
     ]
-    before = swin_mm.layers.chunked.CHUNKS, swin_mm.layers.attention.MASKS
+    before = swin_mm.layers.chunk_job.CHUNKS, swin_mm.layers.attention.MASKS
     chunks, masks = (
         ChunkCache(limit=room),
         MaskCache(limit=room),
     )  # small: they throw each other out
     try:
-        swin_mm.layers.chunked.CHUNKS = chunks
-        swin_mm.layers.chunked.MASKS = swin_mm.layers.attention.MASKS = masks
+        swin_mm.layers.chunk_job.CHUNKS = chunks
+        swin_mm.layers.chunk_job.MASKS = swin_mm.layers.attention.MASKS = masks
         with ThreadPoolExecutor(8) as threads:
             together = list(threads.map(lambda x: run(net, x.clone(), learns=learns), given_to))
         alone = [run(net, x.clone(), learns=learns) for x in given_to]
     finally:
-        swin_mm.layers.chunked.CHUNKS = before[0]
-        swin_mm.layers.chunked.MASKS = swin_mm.layers.attention.MASKS = before[1]
+        swin_mm.layers.chunk_job.CHUNKS = before[0]
+        swin_mm.layers.chunk_job.MASKS = swin_mm.layers.attention.MASKS = before[1]
     for one, other in zip(together, alone, strict=True):
         assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))

@@ -10,7 +10,7 @@ from swin_mm.ops.chunks import ChunkCache
 def small_chunks(monkeypatch):
     """Let maps of tests have several chunks, and several pictures share one."""
     monkeypatch.setattr("swin_mm.ops.chunks.BYTES", 800)
-    monkeypatch.setattr("swin_mm.layers.chunked.CHUNKS", ChunkCache())
+    monkeypatch.setattr("swin_mm.layers.chunk_job.CHUNKS", ChunkCache())
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def test_a_mask_is_built_once_for_all_blocks_and_forwards(monkeypatch):
     monkeypatch.setattr(
         Region, "mask", lambda *args: built.append(args) or original(*args), raising=True
     )
-    monkeypatch.setattr("swin_mm.layers.chunked.MASKS", MaskCache())
+    monkeypatch.setattr("swin_mm.layers.chunk_job.MASKS", MaskCache())
     model, x = network(), torch.randn(1, 3, 65, 93)
     model(x)
     first = len(built)

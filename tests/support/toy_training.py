@@ -12,7 +12,7 @@ from random_weights import randomise
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-import swin_mm.layers.chunked
+import swin_mm.layers.chunk_job
 import swin_mm.ops.chunks
 from swin_mm import SwinTransformer, SwinTransformerV2
 from swin_mm.ops.attention import prefer_attention
@@ -165,7 +165,7 @@ def path_of(case: Case) -> Iterator[None]:
     chunks = ChunkCache()
     with (
         patch.object(swin_mm.ops.chunks, "BYTES", 800),
-        patch.object(swin_mm.layers.chunked, "CHUNKS", chunks),
+        patch.object(swin_mm.layers.chunk_job, "CHUNKS", chunks),
         prefer_attention("reference") if case.path == "modules" else nullcontext(),
     ):
         yield

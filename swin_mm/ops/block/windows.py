@@ -5,7 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
+
+
+@dataclass(frozen=True)
+class MapPlaces:
+    """Where the tokens of some windows are in the map.
+
+    Attributes:
+        source: of every token, (n * N,), -1 at padding.
+        target: of the real ones, (real,).
+        places: which of the real ones each token is, -1 at padding; ``None`` for no padding.
+    """
+
+    source: Tensor
+    target: Tensor
+    places: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -21,6 +37,7 @@ class WindowBatch:
         real: the others, ``None`` for all.
         kept: what stochastic depth multiplies each real token's two branches with, (real, 1) each;
             ``None`` for nothing.
+        at: where the tokens are, for whoever takes them from the map.
     """
 
     tokens: int
@@ -29,6 +46,7 @@ class WindowBatch:
     padding: Tensor | None = None
     real: Tensor | None = None
     kept: tuple[Tensor, Tensor] | None = None
+    at: MapPlaces | None = None
 
     def hide_padding(self, x: Tensor) -> Tensor:
         """Put zeros where there is padding, (n * N, channels); attention sees zeros there."""
@@ -44,6 +62,10 @@ class WindowBatch:
             return x
         number = sum(windows for windows, _ in self.masks) * self.tokens
         return x.new_zeros(number, x.shape[1]).index_copy_(0, self.real, x)
+
+    def factor(self, index: int) -> Tensor | None:
+        """What stochastic depth multiplies each real token's branch with, (real,) of float32."""
+        return None if self.kept is None else self.kept[index].flatten().to(torch.float32)
 
     def keep(self, branch: Tensor, index: int) -> Tensor:
         """Multiply a branch, the first or second, (real, channels), as stochastic depth says."""

@@ -1,0 +1,285 @@
+"""A block on some windows, by compiled kernels: each pass over the tokens does all that it can.
+
+The products of linear layers are torch's; what lies between two of them is one kernel
+(:mod:`swin_mm.ops.kernels`), which takes tokens from the map, norms, adds biases and residuals, and
+puts tokens back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from swin_mm.ops.block.sums import GradientSums
+from swin_mm.ops.block.weights import BlockWeights, NormWeights
+from swin_mm.ops.block.windows import WindowBatch
+from swin_mm.ops.kernels import (
+    AttentionKernel,
+    Branch,
+    Input,
+    NormTensors,
+    add_branch,
+    gelu,
+    gelu_backward,
+    gradient_rows,
+    take_normed,
+)
+
+Masks = Sequence[tuple[int, Tensor | None]]
+
+_MOST_TOKENS, _MOST_CHANNELS = 1024, 256
+
+
+class KernelKept(NamedTuple):
+    """What the gradient is computed from, besides the block's input.
+
+    Attributes:
+        given1: what queries, keys and values are made of, (n * N, C), zero at padding.
+        qkv: those, without their bias, (n * N, 3 C).
+        attended: what the attention gives for real tokens, (real, C).
+        moments1: mean and 1 / deviation of what norm1 was given, row by row.
+        given2: what the FFN is given, (real, C).
+        hidden: its hidden channels before bias and GELU, (real, hidden).
+        moments2: of what norm2 was given.
+        middle: tokens between the branches where norms come first, (real, C).
+        branch1: what the first branch gives where they come last, without its bias.
+        branch2: and the second.
+    """
+
+    given1: Tensor
+    qkv: Tensor
+    attended: Tensor
+    moments1: Tensor
+    given2: Tensor
+    hidden: Tensor
+    moments2: Tensor
+    middle: Tensor | None
+    branch1: Tensor | None
+    branch2: Tensor | None
+
+
+def can_run_kernels(weights: BlockWeights, x: Tensor, dtype: torch.dtype) -> bool:
+    """Say whether the kernels have these dtypes, and room for windows and heads of this size."""
+    kinds = (torch.float32, torch.bfloat16)
+    channels = weights.proj.weight.shape[1] // weights.num_heads
+    return (
+        x.dtype in kinds
+        and dtype in kinds
+        and weights.bias.shape[1] <= _MOST_TOKENS
+        and channels <= _MOST_CHANNELS
+    )
+
+
+class KernelBlock:
+    """A block whose windows come some at a time, forwards, or backwards.
+
+    Args:
+        weights: what it has learned, without gradients.
+        dtype: what linear layers compute in.
+
+    Attributes:
+        weights: those, the linear layers in ``dtype``.
+    """
+
+    def __init__(self, weights: BlockWeights, dtype: torch.dtype) -> None:
+        self.weights = weights.computing_in(dtype)
+        self._dtype = dtype
+        first, second = (_norm(n, weights.fc2.weight) for n in (weights.norm1, weights.norm2))
+        self._norms = (None, None) if weights.post_norm else (first, second)
+        self._last_norms = (first, second) if weights.post_norm else (None, None)
+        self._biases = [
+            _vector(layer.bias, layer.weight, 0)
+            for layer in (weights.proj, weights.fc1, weights.fc2)
+        ]
+        self._attention = AttentionKernel(
+            _vector(weights.qkv.bias, weights.qkv.weight, 0),
+            weights.bias,
+            cosine_scale=weights.cosine_scale,
+            scale=weights.scale,
+            channels=weights.proj.weight.shape[1] // weights.num_heads,
+        )
+
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor | None,
+        *,
+        windows: WindowBatch,
+        masks: Masks,
+        keep: bool,
+    ) -> KernelKept | None:
+        """Do what :func:`swin_mm.ops.block.reference_block` does, from a map into a map.
+
+        Args:
+            source: tokens of the map, (B * H * W, C).
+            target: likewise, where they go; ``None`` where it is known what becomes of them.
+            windows: what holds for these windows.
+            masks: theirs, as :class:`swin_mm.ops.kernels.AttentionKernel` takes them.
+            keep: whether to keep what :meth:`backward` needs.
+        """
+        w, at, dtype = self.weights, windows.at, self._dtype
+        proj_bias, fc1_bias, fc2_bias = self._biases
+        post_norm = w.post_norm
+        rows, real, channels = len(at.source), len(at.target), source.shape[1]
+
+        def moments(number: int) -> Tensor | None:
+            return source.new_empty(number, 2, dtype=torch.float32) if keep else None
+
+        def tokens(number: int, dtype: torch.dtype = dtype) -> Tensor:
+            return source.new_empty(number, channels, dtype=dtype)
+
+        given1, moments1 = tokens(rows), moments(real if post_norm else rows)
+        take_normed(
+            source,
+            at.source,
+            given1,
+            norm=self._norms[0],
+            moments=None if post_norm else moments1,
+        )
+        qkv = given1 @ w.qkv.weight.t()
+        attended = qkv.new_empty(real, qkv.shape[1] // 3)
+        self._attention.forward(qkv, attended, masks=masks, places=at.places)
+        branch1 = attended @ w.proj.weight.t()
+        middle, given2, moments2 = tokens(real, torch.float32), tokens(real), moments(real)
+        add_branch(
+            source,
+            Branch(branch1, proj_bias, windows.factor(0), self._last_norms[0], moments1),
+            middle,
+            source=at.target,
+            norm=self._norms[1],
+            given=given2,
+            moments=None if post_norm else moments2,
+        )
+        hidden = given2 @ w.fc1.weight.t()
+        branch2 = None
+        if target is not None or post_norm:
+            active = torch.empty_like(hidden) if keep else hidden
+            gelu(hidden, fc1_bias, active)
+            branch2 = active @ w.fc2.weight.t()
+            last = Branch(branch2, fc2_bias, windows.factor(1), self._last_norms[1], moments2)
+            if target is not None:
+                add_branch(middle, last, target, target=at.target)
+            else:
+                add_branch(middle, last, middle)
+        if not keep:
+            return None
+        if post_norm:
+            return KernelKept(
+                given1, qkv, attended, moments1, given2, hidden, moments2, None, branch1, branch2
+            )
+        return KernelKept(
+            given1, qkv, attended, moments1, given2, hidden, moments2, middle, None, None
+        )
+
+    def backward(
+        self,
+        above: Tensor,
+        source: Tensor,
+        target: Tensor,
+        *,
+        kept: KernelKept,
+        windows: WindowBatch,
+        masks: Masks,
+        sums: GradientSums,
+    ) -> None:
+        """Go from the gradient of the block's output to that of its input and weights.
+
+        Args:
+            above: gradient of the map after the block, (B * H * W, C).
+            source: the map before it.
+            target: where its gradient goes.
+            kept: what :meth:`forward` kept.
+            windows: what holds for these windows.
+            masks: theirs.
+            sums: where the weights' gradients are added.
+        """
+        w, at = self.weights, windows.at
+        proj_bias, fc1_bias, fc2_bias = self._biases
+        real, channels = len(at.target), source.shape[1]
+        gradient = source.new_empty(real, channels, dtype=torch.float32)
+        branch = source.new_empty(real, channels, dtype=self._dtype)
+
+        gradient_rows(
+            above,
+            gradient,
+            source=at.target,
+            branch=self._branch(kept.branch2, fc2_bias, windows.factor(1), 1, kept.moments2),
+            found=branch,
+            sums=[None, None, *self._norm_sums(sums, 1, last=True), sums.vector(w.fc2.bias)],
+        )
+        of_active = branch @ w.fc2.weight
+        active = torch.empty_like(of_active)
+        gelu_backward(
+            kept.hidden, fc1_bias, result=active, gradient=of_active, sums=sums.vector(w.fc1.bias)
+        )
+        sums.add_weight(w.fc2, branch, active)
+        sums.add_weight(w.fc1, of_active, kept.given2)
+        gradient_rows(
+            gradient,
+            gradient,
+            given=Input(
+                torch.mm(of_active, w.fc1.weight),
+                norm=self._norms[1],
+                x=kept.middle,
+                moments=kept.moments2,
+            ),
+            branch=self._branch(kept.branch1, proj_bias, windows.factor(0), 0, kept.moments1),
+            found=branch,
+            sums=[
+                *self._norm_sums(sums, 1, last=False),
+                *self._norm_sums(sums, 0, last=True),
+                sums.vector(w.proj.bias),
+            ],
+        )
+        sums.add_weight(w.proj, branch, kept.attended)
+        of_qkv = torch.empty_like(kept.qkv)
+        self._attention.backward(
+            kept.qkv, branch @ w.proj.weight, of_qkv, masks=masks, places=at.places
+        )
+        sums.add_weight(w.qkv, of_qkv, kept.given1)
+        gradient_rows(
+            gradient,
+            target,
+            target=at.target,
+            given=Input(
+                of_qkv @ w.qkv.weight,
+                places=windows.real,
+                norm=self._norms[0],
+                x=source,
+                index=at.target,
+                moments=kept.moments1,
+            ),
+            sums=[*self._norm_sums(sums, 0, last=False), None, None, None],
+        )
+
+    def add_attention(self, sums: GradientSums) -> None:
+        """Add what the attention has learned, once all windows have been gone through."""
+        of_bias, of_given, of_cosine = self._attention.sums()
+        sums.add(self.weights.bias, of_bias)
+        sums.add(self.weights.qkv.bias, of_given)
+        sums.add(self.weights.cosine_scale, of_cosine)
+
+    def _branch(
+        self, rows: Tensor | None, bias: Tensor, factor: Tensor | None, which: int, moments: Tensor
+    ) -> Branch:
+        return Branch(rows, bias, factor, self._last_norms[which], moments)
+
+    def _norm_sums(self, sums: GradientSums, which: int, *, last: bool) -> Sequence[Tensor | None]:
+        if last != self.weights.post_norm:
+            return None, None
+        norm = (self.weights.norm1, self.weights.norm2)[which]
+        return sums.vector(norm.weight), sums.vector(norm.bias)
+
+
+def _norm(norm: NormWeights, layer: Tensor) -> NormTensors:
+    return NormTensors(_vector(norm.weight, layer, 1), _vector(norm.bias, layer, 0), norm.eps)
+
+
+def _vector(learned: Tensor | None, layer: Tensor, otherwise: float) -> Tensor:
+    """Return what is learned in float32, or one number for each that a layer gives."""
+    if learned is None:
+        return layer.new_full(layer.shape[:1], otherwise, dtype=torch.float32)
+    return learned.float().contiguous()

@@ -1,0 +1,38 @@
+// GELU of a linear layer's result, whose bias is added on the way, and its gradient.
+#pragma once
+
+#include "rows_backward.h"
+
+namespace swin_mm {
+
+// result = GELU(x + bias); they may be the same memory.
+template <typename T>
+void gelu(const T* x, const float* bias, T* result, long rows, long channels, int threads) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (long r = 0; r < rows; r++)
+    for (long c = 0; c < channels; c += LANES) {
+      const long count = channels - c;
+      const Floats y = load(x + r * channels + c, count) + load(bias + c, count);
+      store(result + r * channels + c, y * normal(y).below, count);
+    }
+}
+
+// The same again, and from the gradient of the result, in its place, to that of x.
+template <typename T>
+void gelu_backward(const T* x, const float* bias, T* result, T* gradient, float* sums, long rows,
+                   long channels, int threads) {
+  sum_over_rows(rows, channels, 1, &sums, threads, [&](long start, long stop, float* total, long) {
+    for (long r = start; r < stop; r++)
+      for (long c = 0; c < channels; c += LANES) {
+        const long count = channels - c, at = r * channels + c;
+        const Floats y = load(x + at, count) + load(bias + c, count);
+        const Normal found = normal(y);
+        store(result + at, y * found.below, count);
+        const Floats g = load(gradient + at, count) * (found.below + y * found.density);
+        store(gradient + at, g, count);
+        store(total + c, load(total + c) + g);
+      }
+  });
+}
+
+}  // namespace swin_mm

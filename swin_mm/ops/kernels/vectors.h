@@ -1,0 +1,160 @@
+// Vectors of floats in the compiler's own notation, and what is loaded into and stored from them.
+//
+// GCC and Clang turn these types into the widest registers that they may use, so that one source
+// serves every kind of processor. Everything is computed in float32; bfloat16 is a way to store.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#define INLINE inline __attribute__((always_inline))
+
+namespace swin_mm {
+
+#ifdef __AVX512F__
+constexpr int LANES = 16;
+#else
+constexpr int LANES = 8;
+#endif
+
+typedef float Floats __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t Ints __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef uint32_t Bits __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef uint16_t Halves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+
+struct bfloat16 {
+  uint16_t bits;  // the upper half of a float32
+};
+
+INLINE Floats splat(float x) { return x - Floats{}; }
+
+INLINE Floats load(const float* from) { return *reinterpret_cast<const Floats*>(from); }
+
+INLINE Floats load(const bfloat16* from) {
+  Bits wide = __builtin_convertvector(*reinterpret_cast<const Halves*>(from), Bits);
+  return reinterpret_cast<Floats>(wide << 16);
+}
+
+INLINE void store(float* to, Floats x) { *reinterpret_cast<Floats*>(to) = x; }
+
+// Rounded to the nearest, ties to even, as torch does; NaN stays NaN.
+INLINE void store(bfloat16* to, Floats x) {
+  Bits bits = reinterpret_cast<Bits>(x);
+  Bits rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  rounded = x == x ? rounded : Bits{} + 0x7fc0;
+  *reinterpret_cast<Halves*>(to) = __builtin_convertvector(rounded, Halves);
+}
+
+// The last few of a row: `count` values of a vector, the others zero.
+template <typename T>
+INLINE Floats load(const T* from, long count) {
+  if (count >= LANES) return load(from);
+  T some[LANES] = {};
+  std::memcpy(some, from, count * sizeof(T));
+  return load(some);
+}
+
+template <typename T>
+INLINE void store(T* to, Floats x, long count) {
+  if (count >= LANES) return store(to, x);
+  T some[LANES];
+  store(some, x);
+  std::memcpy(to, some, count * sizeof(T));
+}
+
+// Every lane beside the one that is STEP away.
+template <int STEP>
+INLINE Floats neighbours(Floats x) {
+  Ints order;
+  for (int lane = 0; lane < LANES; lane++) order[lane] = lane ^ STEP;
+  return __builtin_shuffle(x, order);
+}
+
+INLINE Floats larger(Floats a, Floats b) { return a > b ? a : b; }
+
+INLINE float sum(Floats x) {
+  if (LANES == 16) x += neighbours<8>(x);
+  x += neighbours<4>(x);
+  x += neighbours<2>(x);
+  x += neighbours<1>(x);
+  return x[0];
+}
+
+INLINE float largest(Floats x) {
+  if (LANES == 16) x = larger(x, neighbours<8>(x));
+  x = larger(x, neighbours<4>(x));
+  x = larger(x, neighbours<2>(x));
+  x = larger(x, neighbours<1>(x));
+  return x[0];
+}
+
+// e^x within 2 units of the last place; 0 below -87.3, where the true value is no normal float32.
+// By Cody and Waite: x = n ln 2 + r, with a polynomial of r (Cephes, expf).
+INLINE Floats exponential(Floats x) {
+  constexpr float SHIFT = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
+  Floats y = x < -87.3f ? splat(-87.3f) : x;
+  y = y > 88.7f ? splat(88.7f) : y;
+  Floats n = y * 1.44269504f + SHIFT;
+  Ints power = reinterpret_cast<Ints>(n) - reinterpret_cast<Ints>(splat(SHIFT));
+  n -= SHIFT;
+  Floats r = y - n * 0.693359375f + n * 2.12194440e-4f;
+  Floats p = splat(1.9875691500e-4f);
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  p *= reinterpret_cast<Floats>((power + 127) << 23);
+  return x < -87.3f ? Floats{} : p;
+}
+
+struct Normal {
+  Floats below;    // the share of the normal distribution below x
+  Floats density;  // its density at x
+};
+
+// Within 1e-7 (Abramowitz and Stegun, 7.1.26).
+INLINE Normal normal(Floats x) {
+  Floats far = x < 0.0f ? -x : x;
+  Floats t = 1.0f / (1.0f + 0.23164189f * far);  // 0.3275911 / sqrt(2)
+  Floats bell = exponential(-0.5f * x * x);
+  Floats p = splat(1.061405429f);
+  p = p * t - 1.453152027f;
+  p = p * t + 1.421413741f;
+  p = p * t - 0.284496736f;
+  p = p * t + 0.254829592f;
+  Floats tail = 0.5f * p * t * bell;
+  return {x < 0.0f ? tail : 1.0f - tail, bell * 0.39894228f};
+}
+
+// Memory for a thread's own use, for as long as it lives, aligned to a cache line.
+class Scratch {
+ public:
+  explicit Scratch(long floats)
+      : at_(static_cast<float*>(std::aligned_alloc(64, (floats * 4 + 127) / 64 * 64))) {
+    std::memset(at_, 0, floats * 4);
+  }
+  ~Scratch() { std::free(at_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  float* at() const { return at_; }
+
+  // The next piece of it.
+  float* take(long floats) {
+    float* piece = at_ + taken_;
+    taken_ += floats;
+    return piece;
+  }
+
+ private:
+  float* at_;
+  long taken_ = 0;
+};
+
+INLINE long rounded_up(long number) { return (number + LANES - 1) / LANES * LANES; }
+
+}  // namespace swin_mm
