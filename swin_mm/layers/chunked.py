@@ -126,7 +126,9 @@ class _ByChunks(torch.autograd.Function):
             plain = [None if tensor is None else tensor.detach() for tensor in tensors]
             done = worker(job, skeleton.with_tensors(plain), x)
             out, flat = done.run(x, keep=not job.recompute)
-        ctx.job, ctx.skeleton, ctx.worker = job, skeleton, type(done)
+        ctx.job, ctx.skeleton, ctx.kind = job, skeleton, type(done)
+        # Weights that were cast need not be so again, unless memory is what matters.
+        ctx.worker = done if job.dtype != x.dtype and not job.recompute else None
         ctx.save_for_backward(x, *tensors, *flat)
         return out
 
@@ -141,6 +143,6 @@ class _ByChunks(torch.autograd.Function):
                 inputs = (x, *tensors)
                 found = _differentiate_by_reference(job, gradient, inputs, skeleton=ctx.skeleton)
                 return None, None, *found
-            done = ctx.worker(job, ctx.skeleton.with_tensors(tensors))
+            done = ctx.worker or ctx.kind(job, ctx.skeleton.with_tensors(tensors))
             below, sums = done.differentiate(gradient, x, flat=flat, needed=needed[1:])
         return None, None, below, *sums.result(tensors)

@@ -59,7 +59,7 @@ class GradientSums:
         if total is not None and total.dtype == x.dtype:
             torch.addmm(total, gradient.t(), x, out=total)
         else:
-            self.add(layer.weight, _outer(gradient, x))
+            self.add(layer.weight, gradient.t() @ x)
 
     def add_linear(self, layer: LinearWeights, gradient: Tensor, x: Tensor) -> None:
         """Add to a linear layer's weight and bias."""
@@ -78,13 +78,6 @@ class GradientSums:
             else total.to(tensor.dtype)
             for place, (total, tensor) in enumerate(zip(self._sums, like, strict=True))
         ]
-
-
-def _outer(gradient: Tensor, x: Tensor) -> Tensor:
-    """Multiply (rows, out) and (rows, in) to (out, in), faster with the narrower one transposed."""
-    if gradient.shape[1] > x.shape[1]:
-        return (x.t() @ gradient).t()
-    return gradient.t() @ x
 
 
 def _sum_rows(x: Tensor) -> Tensor:

@@ -80,13 +80,13 @@ inline void read_head(const Attention& with, const T* qkv, long window, long hea
   float scale = with.cosine ? 1.0f : with.scale;
   const T* at = qkv + window * with.tokens * 3 * width + first;
   for (long i = 0; i < with.tokens; i++, at += 3 * width)
-    for (long c = 0; c < with.channels; c += LANES) {
-      long count = with.channels - c;
+    along(with.channels, [&](long c, auto part) {
+      const T* here = at + c;
       const float* given = with.given + first + c;
-      store(to.q + i * deep + c, (load(at + c, count) + load(given, count)) * scale);
-      store(to.k + i * deep + c, load(at + width + c, count) + load(given + width, count));
-      store(to.v + i * deep + c, load(at + 2 * width + c, count) + load(given + 2 * width, count));
-    }
+      store(to.q + i * deep + c, (part.load(here) + part.load(given)) * scale);
+      store(to.k + i * deep + c, part.load(here + width) + part.load(given + width));
+      store(to.v + i * deep + c, part.load(here + 2 * width) + part.load(given + 2 * width));
+    });
   if (with.cosine) {
     to_unit_length(to.q, to.lengths, with.tokens, deep, with.cosine[head]);
     to_unit_length(to.k, to.lengths + with.row(), with.tokens, deep, 1.0f);
@@ -150,8 +150,9 @@ void attend(const Attention& with, const T* qkv, T* result) {
           if (with.places) place = with.places[place];
           if (place < 0) continue;
           T* to = result + place * width + number * with.channels;
-          for (long c = 0; c < with.channels; c += LANES)
-            store(to + c, load(sums + r * deep + c) * shares[r], with.channels - c);
+          along(with.channels, [&](long c, auto part) {
+            part.store(to + c, load(sums + r * deep + c) * shares[r]);
+          });
         }
       }
     }

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from swin_mm.ops.kernels import structures
-from swin_mm.ops.kernels.library import library
+from swin_mm.ops.kernels.library import loaded
 from swin_mm.ops.kernels.rows import halves, pointer
 
 
@@ -54,7 +54,7 @@ class AttentionKernel:
             places: which row of the result each token is, -1 for none; ``None`` for all in order.
         """
         job, _held = self._job(masks, places)
-        call = library().swin_mm_attend
+        call = loaded().swin_mm_attend
         call(halves(qkv), ctypes.byref(job), qkv.data_ptr(), result.data_ptr())
 
     def backward(
@@ -67,23 +67,24 @@ class AttentionKernel:
         """
         job, _held = self._job(masks, places)
         if self._sums is None:
-            each = library().swin_mm_head_sums(ctypes.byref(job))
+            each = loaded().swin_mm_head_sums(ctypes.byref(job))
             self._sums = self._bias.new_zeros(self.heads, each)
-        call = library().swin_mm_attend_backward
+        call = loaded().swin_mm_attend_backward
         call(
             halves(qkv), ctypes.byref(job), qkv.data_ptr(), gradient.data_ptr(), result.data_ptr(),
             self._sums.data_ptr(),
         )  # fmt: skip
 
     def sums(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the gradients of the bias, of that of qkv, and of the cosines' scale."""
+        """Give away the gradients of the bias, of that of qkv, and of the cosines' scale."""
         heads, tokens, row = self._bias.shape
         if self._sums is None:
             zeros = self._bias.new_zeros
             return zeros(heads, tokens, tokens), zeros(len(self.given)), zeros(heads, 1, 1)
+        sums, self._sums = self._sums, None
         deep = -(-self.channels // lanes()) * lanes()
-        bias, given, rest = self._sums.split(
-            [tokens * row, 3 * deep, self._sums.shape[1] - tokens * row - 3 * deep], dim=1
+        bias, given, rest = sums.split(
+            [tokens * row, 3 * deep, sums.shape[1] - tokens * row - 3 * deep], dim=1
         )
         given = given.view(heads, 3, deep)[..., : self.channels].transpose(0, 1)
         return (
@@ -120,4 +121,4 @@ def padded_table(scores: Tensor) -> Tensor:
 
 def lanes() -> int:
     """Floats that a vector of the kernels holds."""
-    return library().swin_mm_lanes()
+    return loaded().swin_mm_lanes()

@@ -40,15 +40,15 @@ inline void from_unit_length(const float* rows, const float* lengths, float* gra
 template <typename T>
 inline void write_gradient(const Attention& with, const float* gradient, T* to, float factor,
                            float* total) {
-  for (long c = 0; c < with.channels; c += LANES) {
+  along(with.channels, [&](long c, auto part) {
     Floats all = {};
     for (long i = 0; i < with.tokens; i++) {
       Floats x = load(gradient + i * with.deep() + c) * factor;
       all += x;
-      store(to + i * 3 * with.width() + c, x, with.channels - c);
+      part.store(to + i * 3 * with.width() + c, x);
     }
     store(total + c, load(total + c) + all);
-  }
+  });
 }
 
 // A thread's memory, and the gradients of one window and head.
@@ -113,9 +113,9 @@ class HeadBackward {
       long place = window * with_.tokens + i;
       if (with_.places) place = with_.places[place];
       const T* at = gradient + place * with_.width() + number * with_.channels;
-      for (long c = 0; c < with_.channels; c += LANES)
-        store(above_ + i * with_.deep() + c,
-              place < 0 ? Floats{} : load(at + c, with_.channels - c));
+      along(with_.channels, [&](long c, auto part) {
+        store(above_ + i * with_.deep() + c, place < 0 ? Floats{} : part.load(at + c));
+      });
     }
   }
 

@@ -10,11 +10,10 @@ template <typename T>
 void gelu(const T* x, const float* bias, T* result, long rows, long channels, int threads) {
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (long r = 0; r < rows; r++)
-    for (long c = 0; c < channels; c += LANES) {
-      const long count = channels - c;
-      const Floats y = load(x + r * channels + c, count) + load(bias + c, count);
-      store(result + r * channels + c, y * normal(y).below, count);
-    }
+    along(channels, [&](long c, auto part) {
+      const Floats y = part.load(x + r * channels + c) + part.load(bias + c);
+      part.store(result + r * channels + c, y * normal(y).below);
+    });
 }
 
 // The same again, and from the gradient of the result, in its place, to that of x.
@@ -23,15 +22,15 @@ void gelu_backward(const T* x, const float* bias, T* result, T* gradient, float*
                    long channels, int threads) {
   sum_over_rows(rows, channels, 1, &sums, threads, [&](long start, long stop, float* total, long) {
     for (long r = start; r < stop; r++)
-      for (long c = 0; c < channels; c += LANES) {
-        const long count = channels - c, at = r * channels + c;
-        const Floats y = load(x + at, count) + load(bias + c, count);
+      along(channels, [&](long c, auto part) {
+        const long at = r * channels + c;
+        const Floats y = part.load(x + at) + part.load(bias + c);
         const Normal found = normal(y);
-        store(result + at, y * found.below, count);
-        const Floats g = load(gradient + at, count) * (found.below + y * found.density);
-        store(gradient + at, g, count);
+        part.store(result + at, y * found.below);
+        const Floats g = part.load(gradient + at) * (found.below + y * found.density);
+        part.store(gradient + at, g);
         store(total + c, load(total + c) + g);
-      }
+      });
   });
 }
 

@@ -44,6 +44,11 @@ def library() -> ctypes.CDLL | None:
     return None if _turned_off else _load()[0]
 
 
+def loaded() -> ctypes.CDLL:
+    """Return the kernels, turned off or not: a backward pass ends as its forward pass began."""
+    return _load()[0]
+
+
 def why_not() -> str | None:
     """Say why the kernels are not used, ``None`` where they are."""
     return "turned off by without_kernels()" if _turned_off else _load()[1]

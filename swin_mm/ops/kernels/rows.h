@@ -1,11 +1,13 @@
-// What happens to each token by itself: norms, residuals and their gradients.
+// What happens to each token by itself: norms and residuals.
+//
+// Rows that a thread works on lie in its own memory, padded with zeros to whole vectors.
 #pragma once
 
 #include "vectors.h"
 
 namespace swin_mm {
 
-// A LayerNorm over the channels of a row. Without moments to keep, and without weights, nothing.
+// A LayerNorm over the channels of a row; without weights, nothing.
 struct Norm {
   const float *weight, *bias;  // (C,)
   float eps;
@@ -19,42 +21,34 @@ struct Moments {
 };
 
 INLINE Moments moments_of(const float* row, long channels, float eps) {
-  Floats all = {};
-  long c = 0;
-  for (; c + LANES <= channels; c += LANES) all += load(row + c);
-  if (c < channels) all += load(row + c, channels - c);
-  float mean = sum(all) / channels, rest = 0;
-  Floats squares = {};
-  for (c = 0; c + LANES <= channels; c += LANES) {
-    Floats x = load(row + c) - mean;
+  Floats all = {}, squares = {};
+  for (long c = 0; c < channels; c += LANES) all += load(row + c);
+  const float mean = sum(all) / channels;
+  along(channels, [&](long c, auto part) {
+    const Floats x = part.keep(load(row + c) - mean);
     squares += x * x;
-  }
-  for (; c < channels; c++) rest += (row[c] - mean) * (row[c] - mean);
-  float variance = (sum(squares) + rest) / channels;
-  return {mean, 1.0f / std::sqrt(variance + eps)};
+  });
+  return {mean, 1.0f / std::sqrt(sum(squares) / channels + eps)};
 }
 
-// Write a row of float32, normed or as it is.
+// Write a row, normed or as it is.
 template <typename T>
 INLINE void write_normed(const float* row, long channels, Norm norm, Moments* kept, T* to) {
   if (!norm) {
-    for (long c = 0; c < channels; c += LANES)
-      store(to + c, load(row + c, channels - c), channels - c);
+    along(channels, [&](long c, auto part) { part.store(to + c, load(row + c)); });
     return;
   }
-  Moments m = moments_of(row, channels, norm.eps);
+  const Moments m = moments_of(row, channels, norm.eps);
   if (kept) *kept = m;
-  for (long c = 0; c < channels; c += LANES) {
-    long count = channels - c;
-    Floats x = (load(row + c, count) - m.mean) * m.share;
-    store(to + c, x * load(norm.weight + c, count) + load(norm.bias + c, count), count);
-  }
+  along(channels, [&](long c, auto part) {
+    const Floats x = (load(row + c) - m.mean) * m.share;
+    part.store(to + c, x * part.load(norm.weight + c) + part.load(norm.bias + c));
+  });
 }
 
 template <typename T>
 INLINE void read_row(const T* from, long channels, float* row) {
-  for (long c = 0; c < channels; c += LANES)
-    store(row + c, load(from + c, channels - c), channels - c);
+  along(channels, [&](long c, auto part) { store(row + c, part.load(from + c)); });
 }
 
 // result[r] = norm(x[index[r]]), or zeros where the index is negative.
@@ -64,9 +58,10 @@ void take_normed(const X* x, const int64_t* index, long rows, long channels, Nor
 #pragma omp parallel num_threads(threads)
   {
     Scratch scratch(rounded_up(channels));
-    float* row = scratch.take(channels);
+    float* row = scratch.take(rounded_up(channels));
 #pragma omp for schedule(static)
     for (long r = 0; r < rows; r++) {
+      if (r + 2 < rows && index[r + 2] >= 0) fetch(x + index[r + 2] * channels, channels);
       if (index[r] < 0) {
         std::memset(static_cast<void*>(result + r * channels), 0, channels * sizeof(T));
         if (kept) kept[r] = {};
@@ -88,7 +83,7 @@ struct Branch {
   const float* factor;  // of stochastic depth, a row each, or null
 };
 
-// total[r] = x[from[r]] + factor[r] * norm(branch[r] + bias), at total[to[r]], and its norm beside.
+// total[to[r]] = x[from[r]] + factor[r] * norm(branch[r] + bias), and its norm in given[r].
 template <typename X, typename S, typename T>
 void add_branch(const X* x, const int64_t* from, Branch<T> branch, S* total, const int64_t* to,
                 Norm next, T* given, Moments* kept, long rows, long channels, int threads) {
@@ -98,22 +93,27 @@ void add_branch(const X* x, const int64_t* from, Branch<T> branch, S* total, con
     float *row = scratch.take(rounded_up(channels)), *own = scratch.take(rounded_up(channels));
 #pragma omp for schedule(static)
     for (long r = 0; r < rows; r++) {
+      if (r + 2 < rows) {
+        if (from) fetch(x + from[r + 2] * channels, channels);
+        if (to) fetch(total + to[r + 2] * channels, channels);
+      }
       const T* at = branch.rows + r * channels;
-      for (long c = 0; c < channels; c += LANES) {
-        long count = channels - c;
-        store(own + c, load(at + c, count) + load(branch.bias + c, count), count);
-      }
-      if (branch.norm)
-        write_normed(own, channels, branch.norm, branch.kept ? branch.kept + r : nullptr, own);
       const X* base = x + (from ? from[r] : r) * channels;
-      S* sum_at = total + (to ? to[r] : r) * channels;
-      float factor = branch.factor ? branch.factor[r] : 1.0f;
-      for (long c = 0; c < channels; c += LANES) {
-        long count = channels - c;
-        Floats y = load(base + c, count) + load(own + c, count) * factor;
-        store(row + c, y, count);
-        store(sum_at + c, y, count);
+      S* end = total + (to ? to[r] : r) * channels;
+      const float factor = branch.factor ? branch.factor[r] : 1.0f;
+      if (branch.norm) {
+        along(channels, [&](long c, auto part) {
+          store(own + c, part.load(at + c) + part.load(branch.bias + c));
+        });
+        write_normed(own, channels, branch.norm, branch.kept ? branch.kept + r : nullptr, own);
       }
+      along(channels, [&](long c, auto part) {
+        const Floats added = branch.norm ? part.keep(load(own + c))
+                                         : part.load(at + c) + part.load(branch.bias + c);
+        const Floats y = part.load(base + c) + added * factor;
+        store(row + c, y);
+        part.store(end + c, y);
+      });
       if (given) write_normed(row, channels, next, kept ? kept + r : nullptr, given + r * channels);
     }
   }

@@ -48,26 +48,24 @@ INLINE void norm_backward(const NormBackward<X>& norm, long r, float* gradient, 
                           long channels, float* of_weight, float* of_bias) {
   const X* x = norm.rows + (norm.index ? norm.index[r] : r) * channels;
   const Moments m = norm.moments[norm.places ? norm.places[r] : r];
-  Floats all = {}, along = {};
-  for (long c = 0; c < channels; c += LANES) {
-    const long count = channels - c;
-    Floats y = load(x + c, count);
-    if (norm.bias) y += load(norm.bias + c, count);
-    y = (y - m.mean) * m.share;
-    const Floats g = load(gradient + c, count), weighed = g * load(norm.weight + c, count);
+  Floats all = {}, shared = {};
+  along(channels, [&](long c, auto part) {
+    Floats y = part.load(x + c);
+    if (norm.bias) y += part.load(norm.bias + c);
+    y = part.keep((y - m.mean) * m.share);
+    const Floats g = load(gradient + c), weighed = g * part.load(norm.weight + c);
     store(normed + c, y);
     store(of_weight + c, load(of_weight + c) + g * y);
     store(of_bias + c, load(of_bias + c) + g);
-    store(gradient + c, weighed, count);
+    store(gradient + c, weighed);
     all += weighed;
-    along += count < LANES ? weighed * load(normed + c, count) : weighed * y;
-  }
-  const float mean = sum(all) / channels, part = sum(along) / channels;
-  for (long c = 0; c < channels; c += LANES) {
-    const long count = channels - c;
-    store(gradient + c, (load(gradient + c, count) - mean - load(normed + c) * part) * m.share,
-          count);
-  }
+    shared += weighed * y;
+  });
+  const float mean = sum(all) / channels, share = sum(shared) / channels;
+  along(channels, [&](long c, auto part) {
+    const Floats g = (load(gradient + c) - mean - load(normed + c) * share) * m.share;
+    store(gradient + c, part.keep(g));
+  });
 }
 
 // Gradients on their way back past one branch and into the next.
@@ -96,15 +94,18 @@ void gradient_rows(const GradientRows<A, T, X, R>& job, long rows, long channels
     Scratch scratch(3 * wide);
     float *row = scratch.take(wide), *own = scratch.take(wide), *normed = scratch.take(wide);
     for (long r = start; r < stop; r++) {
+      if (r + 2 < stop) {
+        if (job.from) fetch(job.above + job.from[r + 2] * channels, channels);
+        if (job.to) fetch(job.result + job.to[r + 2] * channels, channels);
+      }
       read_row(job.above + (job.from ? job.from[r] : r) * channels, channels, row);
       if (job.given) {
         read_row(job.given + (job.places ? job.places[r] : r) * channels, channels, own);
         if (job.norm) norm_backward(job.norm, r, own, normed, channels, sums, sums + wide);
-        for (long c = 0; c < channels; c += LANES)
-          store(row + c, load(row + c) + load(own + c));
+        for (long c = 0; c < channels; c += LANES) store(row + c, load(row + c) + load(own + c));
       }
       R* to = job.result + (job.to ? job.to[r] : r) * channels;
-      for (long c = 0; c < channels; c += LANES) store(to + c, load(row + c), channels - c);
+      along(channels, [&](long c, auto part) { part.store(to + c, load(row + c)); });
       if (!job.branch) continue;
       if (job.factor)
         for (long c = 0; c < channels; c += LANES) store(row + c, load(row + c) * job.factor[r]);
@@ -112,10 +113,10 @@ void gradient_rows(const GradientRows<A, T, X, R>& job, long rows, long channels
         norm_backward(job.last, r, row, normed, channels, sums + 2 * wide, sums + 3 * wide);
       T* branch = job.branch + r * channels;
       float* total = sums + 4 * wide;
-      for (long c = 0; c < channels; c += LANES) {
-        store(branch + c, load(row + c), channels - c);
+      along(channels, [&](long c, auto part) {
+        part.store(branch + c, load(row + c));
         store(total + c, load(total + c) + load(row + c));
-      }
+      });
     }
   });
 }
