@@ -92,7 +92,7 @@ class ByKernels:
         """Compute the block's output, and keep for the gradient what it needs, if it is wanted."""
         flat = []
         out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-        source, target = x.reshape(-1, x.shape[-1]), out.view(-1, x.shape[-1])
+        source, target = (t.contiguous().view(-1, x.shape[-1]) for t in (x, out))
         for rows, chunk, windows in self._job.chunks(x):
             kept = self._block.forward(
                 source[rows],
@@ -111,7 +111,7 @@ class ByKernels:
         """Go from the gradient of the output to that of the input, and to sums of the weights'."""
         sums, each = GradientSums(self._block.weights, needed), len(KernelKept._fields)
         out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-        above, source, target = (t.reshape(-1, x.shape[-1]) for t in (gradient, x, out))
+        above, source, target = (t.contiguous().view(-1, x.shape[-1]) for t in (gradient, x, out))
         for number, (rows, chunk, windows) in enumerate(self._job.chunks(x)):
             around = {"windows": windows, "masks": self._job.tables(chunk, x)}
             if self._job.recompute:

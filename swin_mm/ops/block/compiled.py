@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from swin_mm.ops.block.fast import fuses, linear_gelu
 from swin_mm.ops.block.sums import GradientSums
 from swin_mm.ops.block.weights import BlockWeights, NormWeights
 from swin_mm.ops.block.windows import WindowBatch
@@ -120,59 +121,64 @@ class KernelBlock:
             masks: theirs, as :class:`swin_mm.ops.kernels.AttentionKernel` takes them.
             keep: whether to keep what :meth:`backward` needs.
         """
-        w, at, dtype = self.weights, windows.at, self._dtype
-        proj_bias, fc1_bias, fc2_bias = self._biases
-        post_norm = w.post_norm
-        rows, real, channels = len(at.source), len(at.target), source.shape[1]
-
-        def moments(number: int) -> Tensor | None:
-            return source.new_empty(number, 2, dtype=torch.float32) if keep else None
-
-        def tokens(number: int, dtype: torch.dtype = dtype) -> Tensor:
-            return source.new_empty(number, channels, dtype=dtype)
-
-        given1, moments1 = tokens(rows), moments(real if post_norm else rows)
-        take_normed(
-            source,
-            at.source,
-            given1,
-            norm=self._norms[0],
-            moments=None if post_norm else moments1,
+        at, last_norms, post_norm = windows.at, self._last_norms, self.weights.post_norm
+        real, channels = len(at.target), source.shape[1]
+        moments1 = _moments(source, real if post_norm else len(at.source), keep)
+        moments2 = _moments(source, real, keep)
+        given1, qkv, attended = self._attend(
+            source, windows, masks=masks, moments=None if post_norm else moments1
         )
-        qkv = given1 @ w.qkv.weight.t()
-        attended = qkv.new_empty(real, qkv.shape[1] // 3)
-        self._attention.forward(qkv, attended, masks=masks, places=at.places)
-        branch1 = attended @ w.proj.weight.t()
-        middle, given2, moments2 = tokens(real, torch.float32), tokens(real), moments(real)
+        branch1 = attended @ self.weights.proj.weight.t()
+        middle = source.new_empty(real, channels, dtype=torch.float32)
+        given2 = torch.empty_like(branch1)
         add_branch(
             source,
-            Branch(branch1, proj_bias, windows.factor(0), self._last_norms[0], moments1),
+            Branch(branch1, self._biases[0], windows.factor(0), last_norms[0], moments1),
             middle,
             source=at.target,
             norm=self._norms[1],
             given=given2,
             moments=None if post_norm else moments2,
         )
-        hidden = given2 @ w.fc1.weight.t()
+        hidden, active = self._first_linear(given2, windows, keep=keep)
         branch2 = None
         if target is not None or post_norm:
-            active = torch.empty_like(hidden) if keep else hidden
-            gelu(hidden, fc1_bias, active)
-            branch2 = active @ w.fc2.weight.t()
-            last = Branch(branch2, fc2_bias, windows.factor(1), self._last_norms[1], moments2)
-            if target is not None:
-                add_branch(middle, last, target, target=at.target)
-            else:
-                add_branch(middle, last, middle)
+            if hidden is not None:
+                gelu(hidden, self._biases[1], active)
+            branch2 = active @ self.weights.fc2.weight.t()
+            add_branch(
+                middle,
+                Branch(branch2, self._biases[2], windows.factor(1), last_norms[1], moments2),
+                middle if target is None else target,
+                target=None if target is None else at.target,
+            )
         if not keep:
             return None
-        if post_norm:
-            return KernelKept(
-                given1, qkv, attended, moments1, given2, hidden, moments2, None, branch1, branch2
-            )
-        return KernelKept(
-            given1, qkv, attended, moments1, given2, hidden, moments2, middle, None, None
-        )
+        first = (given1, qkv, attended, moments1, given2, hidden, moments2)
+        last = (None, branch1, branch2) if post_norm else (middle, None, None)
+        return KernelKept(*first, *last)
+
+    def _attend(
+        self, source: Tensor, windows: WindowBatch, *, masks: Masks, moments: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what queries, keys and values are made of, those, and what attention gives."""
+        at = windows.at
+        given = source.new_empty(len(at.source), source.shape[1], dtype=self._dtype)
+        take_normed(source, at.source, given, norm=self._norms[0], moments=moments)
+        qkv = given @ self.weights.qkv.weight.t()
+        attended = qkv.new_empty(len(at.target), qkv.shape[1] // 3)
+        self._attention.forward(qkv, attended, masks=masks, places=at.places)
+        return given, qkv, attended
+
+    def _first_linear(
+        self, given: Tensor, windows: WindowBatch, *, keep: bool
+    ) -> tuple[Tensor | None, Tensor]:
+        """Return the FFN's hidden channels and where their GELU goes, or that alone, done."""
+        layer = self.weights.fc1
+        if not keep and windows.full and fuses(given, layer):
+            return None, linear_gelu(given, layer)
+        hidden = given @ layer.weight.t()
+        return hidden, torch.empty_like(hidden) if keep else hidden
 
     def backward(
         self,
@@ -272,6 +278,10 @@ class KernelBlock:
             return None, None
         norm = (self.weights.norm1, self.weights.norm2)[which]
         return sums.vector(norm.weight), sums.vector(norm.bias)
+
+
+def _moments(like: Tensor, rows: int, keep: bool) -> Tensor | None:
+    return like.new_empty(rows, 2, dtype=torch.float32) if keep else None
 
 
 def _norm(norm: NormWeights, layer: Tensor) -> NormTensors:

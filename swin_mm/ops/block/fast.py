@@ -127,10 +127,23 @@ def linear(x: Tensor, layer: LinearWeights, *, usual: bool = False) -> Tensor:
     precision 5 to 10% of a block faster, but keeps a compiled kernel for each number of rows: so
     it is called for the ``usual`` one alone.
     """
-    wanted = usual and x.dtype == torch.bfloat16 and layer.bias is not None
-    if wanted and torch._C._get_mkldnn_enabled() and _has_onednn():
+    if usual and fuses(x, layer):
         return torch.ops.mkldnn._linear_pointwise(x, layer.weight, layer.bias, "none", [], "")
     return F.linear(x, layer.weight, layer.bias)
+
+
+def linear_gelu(x: Tensor, layer: LinearWeights) -> Tensor:
+    """Apply a linear layer to (rows, in), and GELU on the way, where :func:`fuses` says so.
+
+    For the usual number of rows alone, as above.
+    """
+    return torch.ops.mkldnn._linear_pointwise(x, layer.weight, layer.bias, "gelu", [], "none")
+
+
+def fuses(x: Tensor, layer: LinearWeights) -> bool:
+    """Say whether oneDNN adds this layer's bias on the way, as it does in half precision."""
+    wanted = x.dtype == torch.bfloat16 and layer.bias is not None
+    return wanted and torch._C._get_mkldnn_enabled() and _has_onednn()
 
 
 @functools.cache

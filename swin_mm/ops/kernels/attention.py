@@ -55,7 +55,7 @@ class AttentionKernel:
         """
         job, _held = self._job(masks, places)
         call = loaded().swin_mm_attend
-        call(halves(qkv), ctypes.byref(job), qkv.data_ptr(), result.data_ptr())
+        call(halves(qkv), ctypes.byref(job), pointer(qkv), pointer(result))
 
     def backward(
         self, qkv: Tensor, gradient: Tensor, result: Tensor, *,
@@ -71,8 +71,8 @@ class AttentionKernel:
             self._sums = self._bias.new_zeros(self.heads, each)
         call = loaded().swin_mm_attend_backward
         call(
-            halves(qkv), ctypes.byref(job), qkv.data_ptr(), gradient.data_ptr(), result.data_ptr(),
-            self._sums.data_ptr(),
+            halves(qkv), ctypes.byref(job), pointer(qkv), pointer(gradient), pointer(result),
+            pointer(self._sums),
         )  # fmt: skip
 
     def sums(self) -> tuple[Tensor, Tensor, Tensor]:

@@ -69,8 +69,8 @@ def take_normed(
 ) -> None:
     """Write the norms of some rows, and zeros where the index is negative."""
     loaded().swin_mm_take_normed(
-        halves(x, result), x.data_ptr(), index.data_ptr(), len(result), result.shape[1],
-        _norm(norm), result.data_ptr(), pointer(moments), torch.get_num_threads(),
+        halves(x, result), pointer(x), pointer(index), *result.shape, _norm(norm),
+        pointer(result), pointer(moments), torch.get_num_threads(),
     )  # fmt: skip
 
 
@@ -163,8 +163,19 @@ def gelu_backward(
 
 
 def pointer(tensor: Tensor | None) -> int | None:
-    """Where a tensor's numbers are."""
-    return None if tensor is None else tensor.data_ptr()
+    """Return where a tensor's numbers are.
+
+    Raises:
+        ValueError: if they do not lie one after the other on the CPU, as the kernels read them.
+    """
+    if tensor is None:
+        return None
+    if not tensor.is_contiguous() or tensor.device.type != "cpu":
+        raise ValueError(
+            f"kernels read contiguous tensors on the CPU, got strides {tensor.stride()} for "
+            f"{tuple(tensor.shape)} on {tensor.device}; call contiguous() first"
+        )
+    return tensor.data_ptr()
 
 
 def halves(*tensors: Tensor) -> int:
