@@ -1,31 +1,56 @@
+import os
 import re
+import runpy
 from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 
 here = Path(__file__).parent
 version = re.search(r'^__version__ = "(.+)"$', (here / "swin_mm/__init__.py").read_text(), re.M)
 readme = here / "README.md"
 EXPORT = ["onnx>=1.17", "onnxruntime>=1.20", "onnxscript>=0.5"]
+kernels = runpy.run_path(str(here / "swin_mm/ops/kernels/recipe.py"))
 # Not Python modules but libraries that swin_mm/ops/kernels/library.py opens. Their threads are
-# OpenMP's, of the copy that torch brings: none is linked, or there would be two. Without a compiler
-# they are left out, and torch's own operators do the work.
+# OpenMP's, of the copy that torch brings: none is linked, or there would be two. Where they do not
+# compile they are left out, and torch's own operators do the work.
 KERNELS = [
     Extension(
-        f"swin_mm.ops.kernels._{name}",
-        [f"swin_mm/ops/kernels/{name}.cpp"],
-        depends=[str(file) for file in sorted(here.glob("swin_mm/ops/kernels/*.h"))],
-        extra_compile_args=[
-            "-std=c++17", "-O3", f"-march={level}", "-mprefer-vector-width=512", "-fopenmp",
-            "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fno-exceptions",
-            "-fno-rtti", "-Wall", "-Wextra",
-        ],
+        f"swin_mm.ops.kernels.{file.stem}",
+        [f"swin_mm/ops/kernels/{level}.cpp"],
+        extra_compile_args=[*kernels["FLAGS"], *kernels["LEVELS"][level]],
         language="c++",
         optional=True,
     )
-    for name, level in (("avx512", "x86-64-v4"), ("avx2", "x86-64-v3"))
-]  # fmt: skip
+    for level, file in kernels["libraries"]().items()
+]
 TEST = ["hypothesis>=6.100", "pytest>=8", "pytest-xdist>=3.5", "safetensors>=0.4"]
+
+
+class BuildKernels(build_ext):
+    """Build libraries that are not for one Python alone, all at once."""
+
+    def finalize_options(self):
+        super().finalize_options()
+        self.force = True  # what a kill has left half written is newer than its sources too
+        self.parallel = self.parallel or max(len(KERNELS), 1)
+
+    def get_ext_filename(self, fullname):
+        return f"{os.path.join(*fullname.split('.'))}.so"
+
+    def run(self):
+        for folder in (here, Path(self.build_lib)):
+            for file in kernels["others"](folder / "swin_mm/ops/kernels"):
+                file.unlink()
+        super().run()
+
+    def copy_file(self, infile, outfile, level=1):
+        # Beside and renamed: a kill leaves no half library, and one that is in use stays whole.
+        beside = f"{outfile}.{os.getpid()}"
+        copied = super().copy_file(infile, beside, level=level)
+        os.replace(beside, outfile)
+        return outfile, copied[1]
+
 
 setup(
     name="swin_mm",
@@ -46,7 +71,9 @@ setup(
     ],
     packages=find_packages(include=["swin_mm", "swin_mm.*"]),
     ext_modules=KERNELS,
-    package_data={"swin_mm.reporting": ["templates/*"]},
+    cmdclass={"build_ext": BuildKernels},
+    options={"bdist_wheel": {"py_limited_api": "cp310"}},  # one wheel for every Python
+    package_data={"swin_mm.reporting": ["templates/*"], "swin_mm.ops.kernels": ["*.cpp", "*.h"]},
     python_requires=">=3.10",
     # MMEngine and its kin are extras: two distributions provide them under the same import names,
     # and whoever has one must not be given the other.

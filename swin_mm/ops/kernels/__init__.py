@@ -1,7 +1,7 @@
 """Compiled kernels for what torch's own operators do slowly on a CPU; see docs/kernels.md."""
 
 from swin_mm.ops.kernels.attention import AttentionKernel
-from swin_mm.ops.kernels.library import library, why_not, without_kernels
+from swin_mm.ops.kernels.library import level, library, why_not, without_kernels
 from swin_mm.ops.kernels.rows import (
     Branch,
     Input,
@@ -22,6 +22,7 @@ __all__ = [
     "gelu",
     "gelu_backward",
     "gradient_rows",
+    "level",
     "library",
     "take_normed",
     "why_not",

@@ -32,9 +32,6 @@ void with_kind(int halves, int bit, Call call) {
 
 extern "C" {
 
-// The version of what follows. A library of another one is not for this Python.
-int swin_mm_version() { return 1; }
-
 int swin_mm_lanes() { return LANES; }
 
 // halves: x, result

@@ -1,7 +1,7 @@
 """Where the compiled kernels are, and why they may not be there.
 
-``setup.py`` compiles them where a C++ compiler is found, for processors with AVX-512 and for those
-with AVX2. Without them everything runs on torch's own operators, slower.
+:file:`setup.py` compiles them where g++ is found, for processors with AVX-512 and for those with
+AVX2, as :file:`recipe.py` says. Without them everything runs on torch's own operators, slower.
 """
 
 from __future__ import annotations
@@ -9,22 +9,19 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import importlib.machinery
 import os
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
 from swin_mm.ops.kernels import structures
-
-VERSION = 1
-"""Of what the library's functions take; :file:`kernels.h` has the same."""
-
-OFF = "SWIN_MM_KERNELS"
-"""Environment variable that turns the kernels off where it is ``0``."""
+from swin_mm.ops.kernels.recipe import FOLDER, OFF, PLATFORM, library_file, others
 
 _LEVELS = {"AVX512": ("avx512", "avx2"), "AVX2": ("avx2",)}
+_AGAIN = "install swin_mm again where g++ is found, as it was installed before"
 _turned_off = 0
 
 
@@ -41,7 +38,12 @@ def without_kernels() -> Iterator[None]:
 
 def library() -> ctypes.CDLL | None:
     """Return the kernels, or ``None``; :func:`why_not` says why."""
-    return None if _turned_off else _load()[0]
+    return None if _turned_off else _load().library
+
+
+def level() -> str | None:
+    """Say which kernels are used, ``avx512`` or ``avx2``; ``None`` where none are."""
+    return None if _turned_off else _load().level
 
 
 def loaded() -> ctypes.CDLL:
@@ -51,40 +53,39 @@ def loaded() -> ctypes.CDLL:
 
 def why_not() -> str | None:
     """Say why the kernels are not used, ``None`` where they are."""
-    return "turned off by without_kernels()" if _turned_off else _load()[1]
+    return "turned off by without_kernels()" if _turned_off else _load().why_not
+
+
+class _Found(NamedTuple):
+    library: ctypes.CDLL | None = None
+    level: str | None = None
+    why_not: str | None = None
 
 
 @functools.cache
-def _load() -> tuple[ctypes.CDLL | None, str | None]:
+def _load() -> _Found:
     if os.environ.get(OFF) == "0":
-        return None, f"turned off by {OFF}=0"
+        return _Found(why_not=f"turned off by {OFF}=0")
+    if sysconfig.get_platform() != PLATFORM:
+        return _Found(why_not=f"they are for {PLATFORM}, this is {sysconfig.get_platform()}")
     capability = torch.backends.cpu.get_cpu_capability()
     levels = _LEVELS.get(capability)
     if levels is None:
-        return None, f"they are for processors with AVX2 or AVX-512, and torch finds {capability}"
-    for level in levels:
-        file = _file(level)
-        if file is not None:
-            return _open(file)
-    return None, "they were not compiled; install again where a C++ compiler (g++) is found"
-
-
-def _file(level: str) -> Path | None:
-    for suffix in importlib.machinery.EXTENSION_SUFFIXES:
-        file = Path(__file__).with_name(f"_{level}{suffix}")
+        why = f"they are for processors with AVX2 or AVX-512, and torch finds {capability}"
+        return _Found(why_not=why)
+    for one in levels:
+        file = library_file(one)
         if file.is_file():
-            return file
-    return None
+            return _open(file, one)
+    state = "compiled from other sources" if others(FOLDER) else "not compiled"
+    return _Found(why_not=f"they were {state}; {_AGAIN}")
 
 
-def _open(file: Path) -> tuple[ctypes.CDLL | None, str | None]:
+def _open(file: Path, name: str) -> _Found:
     """Open a library, whose threads are those of torch's own OpenMP, which it finds loaded."""
     try:
         found = ctypes.CDLL(str(file))
-        version = found.swin_mm_version()
+        structures.declare(found)
     except (OSError, AttributeError) as error:
-        return None, f"{file.name} cannot be loaded: {error}"
-    if version != VERSION:
-        return None, f"{file.name} is of another version; install swin_mm again"
-    structures.declare(found)
-    return found, None
+        return _Found(why_not=f"{file.name} cannot be loaded: {error}; {_AGAIN}")
+    return _Found(found, name)
