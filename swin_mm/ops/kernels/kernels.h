@@ -3,6 +3,10 @@
 // `halves` say of which kind tensors are, a bit each: 0 float32, 1 bfloat16.
 #pragma once
 
+#ifdef __clang__
+#error "The kernels want g++: the OpenMP that torch brings is GCC's, and Clang calls another."
+#endif
+
 #include "attention_backward.h"
 #include "gelu.h"
 

@@ -21,6 +21,7 @@ OFF = "SWIN_MM_KERNELS"
 FLAGS = (
     "-std=c++17", "-O3", "-g0", "-mprefer-vector-width=512", "-fopenmp", "-ffp-contract=fast",
     "-fno-math-errno", "-fno-trapping-math", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra",
+    "-Wfatal-errors",
 )  # fmt: skip
 
 _AVX2 = ("-march=x86-64", "-mavx2", "-mfma")
