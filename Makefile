@@ -98,7 +98,7 @@ docs: setup ## Build the pages of docs/ into docs/_build/html, and check every l
 	@$(python) -m pytest -q tests/docs/test_site.py -k link
 
 clean: ## Remove what building and testing left behind
-	@rm -rf build dist docs/_build .pytest_cache .ruff_cache .hypothesis
+	@rm -rf build dist docs/_build .pytest_cache .ruff_cache .hypothesis swin_mm/ops/kernels/*.so
 	@find . \( -path ./.venv -o -path ./.peers -o -path ./.upstream -o -path ./.audit \) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 clean-all: clean ## Remove the environments and the drawn scenes too; work_dirs and the wheel cache stay

@@ -20,8 +20,11 @@ UPSTREAM = (ROOT / "requirements" / "apart" / "upstream.txt").read_text()
 THEIR_MMCV = re.search(r"^mmcv==(\S+)", UPSTREAM, re.M)[1]
 THEIR_WHEEL = f"mmcv-{THEIR_MMCV}-cp311-cp311-linux_x86_64.whl"
 
+KERNELS = "swin_mm/ops/kernels"
+INSTALLED = "pip install --no-build-isolation --no-deps -e ."
+
 # Stands for python3 and for .venv/bin/python: makes virtual environments that are copies of
-# itself, notes what pip is asked for, and compiles mmcv by writing a small wheel.
+# itself, notes what pip is asked for, and compiles by writing a small wheel and empty kernels.
 PYTHON = f"""#!/usr/bin/env bash
 note() {{ printf '%s\\n' "$*" >> "$NOTES"; }}
 case "$*" in
@@ -35,6 +38,10 @@ case "$*" in
 zipfile.ZipFile(sys.argv[1], "w").writestr("mmcv/_ext.so", "x")' "$2/$wheel" ;;
 *'-m pytest'*) note "pytest of $0"; exit "${{FAILS:-0}}" ;;
 'docs/print_versions.py'*) note "$*" ;;
+*'-m pip'*'-e .')
+  asked="$*"; note "pip ${{asked#*-qq }}"
+  [[ -n ${{KERNELS_FAIL:-}} ]] || (cd {KERNELS} && touch gelu.h $({REAL} recipe.py)) ;;
+*why_not*) [[ -z $({REAL} {KERNELS}/recipe.py) ]] || echo 'they were not compiled' ;;
 *'-m pip'*) asked="$*"; note "pip ${{asked#*-qq }}" ;;
 'tools/mmcv_ops.py plan'*) printf 'a-key\\nthe CPU (a test)\\n' ;;
 'tools/mmcv_ops.py check') [[ ! -e $NOTES.unusable ]] || {{ rm "$NOTES.unusable"; exit 1; }} ;;
@@ -54,6 +61,8 @@ class Clone:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
             self.root.mkdir(exist_ok=True)
             copy(ROOT / name, self.root / name)
+        compiled = shutil.ignore_patterns("*.so", "__pycache__")
+        shutil.copytree(ROOT / KERNELS, self.root / KERNELS, ignore=compiled)
         self.python = folder / "python"
         self.python.write_text(PYTHON)
         self.python.chmod(0o755)
@@ -62,6 +71,7 @@ class Clone:
     def make(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         self.notes.write_text("")
         hidden = {"PYTHON", "MMCV_WHEEL", "MAX_JOBS", "MAKEFLAGS", "MAKELEVEL", "HOME"}
+        hidden |= {"CXX", "SWIN_MM_KERNELS"}
         settings = {"PYTHON": str(self.python), "NOTES": str(self.notes)}
         settings |= {"SWIN_MM_CACHE": str(self.cache), **variables}
         inherited = {name: value for name, value in os.environ.items() if name not in hidden}
@@ -136,7 +146,7 @@ def test_a_moved_clone_is_set_up_anew(clone):
     clone.make("setup")
     clone.root = clone.root.rename(clone.root.with_name("elsewhere"))
     clone.make("setup")
-    assert clone.did("pip install --no-build-isolation --no-deps -e .")
+    assert clone.did(INSTALLED)
 
 
 def test_a_second_clone_finds_the_wheel(clone):
@@ -218,6 +228,35 @@ def test_the_auditor_is_installed_once_alone_and_its_verdict_is_makes(clone):
     assert clone.did("venv") and clone.did("pip install --no-deps -r requirements/apart/audit.txt")
     clone.make("audit")
     assert clone.notes.read_text() == "" and not (clone.root / ".venv").exists()
+
+
+def test_changed_kernels_are_compiled_anew_and_nothing_else(clone):
+    clone.make("setup")
+    with open(clone.root / KERNELS / "gelu.h", "a") as file:
+        file.write("// Changed.\n")
+    assert "kernels anew" in clone.make("setup").stdout
+    assert clone.notes.read_text() == f"{INSTALLED}\n"
+    clone.make("setup")
+    assert clone.notes.read_text() == ""
+
+
+def test_kernels_that_do_not_compile_stop_no_set_up(clone):
+    made = clone.make("setup", KERNELS_FAIL="1")
+    assert made.returncode == 0, made.stderr
+    assert "without compiled kernels, slower on the CPU: they were not compiled" in made.stdout
+    assert ".venv is ready" in clone.make("setup").stdout
+    assert clone.notes.read_text() == ""  # the same compiler would fail again
+    assert "without compiled" not in clone.make("setup", CXX="bash").stdout
+    assert clone.did(INSTALLED)
+
+
+def test_what_was_cleaned_away_is_compiled_again(clone):
+    clone.make("setup")
+    assert len(list((clone.root / KERNELS).glob("*.so"))) == 2
+    clone.make("clean")
+    assert not list((clone.root / KERNELS).glob("*.so"))
+    clone.make("setup")
+    assert clone.notes.read_text() == f"{INSTALLED}\n"
 
 
 @pytest.mark.parametrize("name", ["SWIN_MM_CACHE", "XDG_CACHE_HOME", "HOME"])

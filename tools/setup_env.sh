@@ -159,6 +159,23 @@ mmcv_step() {
   keep_wheel "$built"/*.whl "$cached"
 }
 
+# What kernels for the CPU are missing, and the compiler that would make them.
+missing_kernels() {
+  local files
+  files=$("$base" swin_mm/ops/kernels/recipe.py)
+  [[ -z $files ]] || printf '%s for %s' "$(command -v "${CXX:-c++}")" "$files"
+}
+
+# Installing compiles them. Where it cannot, torch's operators do the work: no reason to fail.
+install_swin_mm() {
+  pip install --no-build-isolation --no-deps -e . || die "pip could not install swin_mm"
+  missing_kernels >"$venv/kernels-missing"
+  local why
+  why=$("$py" -W ignore -c 'from swin_mm.ops.kernels import why_not; print(why_not() or "")') ||
+    die "swin_mm does not import"
+  [[ -z $why ]] || say "  without compiled kernels, slower on the CPU: $why"
+}
+
 # One set-up at a time in a folder; the lock is on this file and ends with the process.
 if command -v flock >/dev/null; then
   exec 9<"tools/setup_env.sh"
@@ -169,6 +186,12 @@ base=$(find_python)
 version=$("$base" -c 'import platform; print(platform.python_version())')
 wanted=$(fingerprint)
 if [[ -z ${MMCV_WHEEL:-} && -x $py && -f $stamp && $(<"$stamp") == "$wanted" ]]; then
+  # After a pull they are of other sources. What the same compiler could not make is not tried again.
+  missing=$(missing_kernels)
+  if [[ -n $missing && $missing != "$(cat "$venv/kernels-missing" 2>/dev/null)" ]]; then
+    say "compiling swin_mm's kernels anew (half a minute)"
+    install_swin_mm
+  fi
   say "$name is ready (Python $version)"
   exit
 fi
@@ -184,8 +207,8 @@ mmcv_step
 say "4/5 mmengine, mmdet and mmseg (a minute)"
 pip install -c $constraints --no-build-isolation -r "$openmmlab" ||
   die "pip could not install OpenMMLab's libraries"
-say "5/5 swin_mm itself, editable"
-pip install --no-build-isolation --no-deps -e . || die "pip could not install swin_mm"
+say "5/5 swin_mm itself, editable, and its kernels for the CPU (half a minute)"
+install_swin_mm
 problems=$(pip check) || die "the installed versions contradict each other: $problems"
 
 printf '%s\n' "$wanted" >"$stamp"
