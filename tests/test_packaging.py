@@ -1,23 +1,35 @@
 """The built wheel is complete, and clean, and asks for no more than the backbone needs."""
 
 import email
+import os
 import re
+import shlex
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from swin_mm.ops.kernels import recipe
+
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "swin_mm"
+KERNELS = Path("swin_mm", "ops", "kernels")
+ON_LINUX = sysconfig.get_platform() == recipe.PLATFORM
+# Writes what it is asked for, empty.
+COMPILER = """#!/usr/bin/env bash
+while [[ $1 != -o ]]; do shift; done
+touch "$2"
+"""
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def sources(tmp_path_factory):
+    """A copy of what is needed: building writes beside setup.py."""
     folder = tmp_path_factory.mktemp("a folder")
-    # A copy of what is needed: building writes beside setup.py.
-    sources = [*(ROOT / "swin_mm").rglob("*.py"), *(ROOT / "swin_mm").rglob("templates/*")]
-    for name in ["setup.py", "pyproject.toml", "LICENSE", *sources]:
+    for name in ["setup.py", "pyproject.toml", "LICENSE", *packed()]:
         target = folder / (ROOT / name).relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((ROOT / name).read_bytes())
@@ -25,11 +37,43 @@ def wheel(tmp_path_factory):
     for name in ["tests/__init__.py", "tools/__init__.py", "configs/__init__.py"]:
         (folder / name).parent.mkdir()
         (folder / name).touch()
+    compiler = folder / "compiler"
+    compiler.write_text(COMPILER)
+    compiler.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(sources):
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps"]
-    subprocess.run([*command, "-w", str(folder / "dist"), str(folder)], check=True)
-    (built,) = (folder / "dist").glob("*.whl")
+    command += ["-w", str(sources / "dist"), str(sources)]
+    subprocess.run(command, check=True, env=compiling_with(sources / "compiler"))
+    (built,) = (sources / "dist").glob("*.whl")
     with zipfile.ZipFile(built) as archive:
         yield archive
+
+
+def packed():
+    kinds = ["*.py", "templates/*", "kernels/*.cpp", "kernels/*.h"]
+    return [path for kind in kinds for path in PACKAGE.rglob(kind)]
+
+
+def compiling_with(compiler):
+    kept = {name: value for name, value in os.environ.items() if name != recipe.OFF}
+    return {**kept, "CC": shlex.quote(str(compiler)), "CXX": shlex.quote(str(compiler))}
+
+
+def build(sources, compiler):
+    """Build the kernels; return all that lie in the folder afterwards, and what was said."""
+    made = subprocess.run(
+        [sys.executable, "-W", "ignore", "setup.py", "-q", "build_ext", "--inplace"],
+        cwd=sources,
+        env=compiling_with(compiler),
+        capture_output=True,
+        text=True,
+    )
+    assert made.returncode == 0, made.stderr
+    return {file.name for file in sources.rglob("*.so")}, made.stderr
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +91,34 @@ def requirements(metadata, extra=None):
     return {re.match(r"[\w-]+", line)[0] for line in chosen}
 
 
-def test_the_wheel_holds_every_module_and_nothing_beside_them(wheel):
-    package = ROOT / "swin_mm"
-    files = [*package.rglob("*.py"), *package.rglob("templates/*")]
-    assert {str(path.relative_to(ROOT)) for path in files} == {
+def test_the_wheel_holds_every_module_and_kernel_and_nothing_beside_them(wheel):
+    wanted = [*packed(), *(recipe.library_file(level) for level in recipe.LEVELS if ON_LINUX)]
+    assert {str(path.relative_to(ROOT)) for path in wanted} == {
         name for name in wheel.namelist() if ".dist-info/" not in name
     }
+
+
+def test_one_wheel_is_for_every_python(wheel):
+    tags = "cp310-abi3-linux_x86_64" if ON_LINUX else "py3-none-any"
+    assert wheel.filename.endswith(f"-{tags}.whl")
+
+
+@pytest.mark.skipif(not ON_LINUX, reason="the kernels are for x86-64 on Linux")
+def test_kernels_of_changed_sources_have_other_names_and_the_old_ones_go(sources):
+    before, said = build(sources, sources / "compiler")
+    assert len(before) == 2 and not said
+    with open(sources / KERNELS / "gelu.h", "a") as file:
+        file.write("// Changed.\n")
+    after, _ = build(sources, sources / "compiler")
+    assert len(after) == 2 and not after & before
+
+
+@pytest.mark.skipif(not ON_LINUX, reason="the kernels are for x86-64 on Linux")
+def test_without_a_compiler_the_build_says_what_that_means_and_goes_on(sources):
+    with open(sources / KERNELS / "gelu.h", "a") as file:
+        file.write("// Changed again.\n")
+    there, said = build(sources, sources / "no-compiler")
+    assert not there and "torch's own operators do the work" in said
 
 
 def test_the_wheel_carries_the_licence(wheel, metadata):
