@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from .child import Answer
-from .cures import Installed, Trouble, compile_mmcv, explain, install
+from .cures import Installed, Trouble, compile_kernels, compile_mmcv, explain, install
 from .machine import Machine
 
 
@@ -152,6 +152,19 @@ def _export(*libraries: str) -> Callable[[Evidence], Judgement]:
     return judge
 
 
+def _kernels(evidence: Evidence) -> Judgement:
+    backbone = evidence.answers["backbone"]
+    if not backbone.ok:
+        return None, "not tried: the backbone does not run", ""
+    level, why = backbone.facts["kernels"], backbone.facts["without kernels"]
+    if level:
+        return True, f"blocks run by those for {level.upper()}", ""
+    cure = ""
+    if "install swin_mm again" in why:
+        cure = compile_kernels(evidence.packages, evidence.machine.compiler)
+    return None, f"torch's operators do their work, slower: {why.partition(';')[0]}", cure
+
+
 def _triton(evidence: Evidence) -> Judgement:
     works, note, cure = _export("triton")(evidence)
     torch = evidence.answers["torch"]
@@ -191,5 +204,6 @@ ABILITIES = (
     Ability(".safetensors files", _export("safetensors")),
     Ability("export to ONNX", _export("onnx", "onnxscript", "onnxruntime")),
     Ability("export to OpenVINO", _export("openvino")),
+    Ability("kernels in C++", _kernels),
     Ability("kernels in Triton", _triton),
 )

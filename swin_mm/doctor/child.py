@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 PROBES = Path(__file__).with_name("probes.py")
-REPOSITORY = PROBES.parents[2]
 MARK = "@doctor "
 
 
@@ -46,7 +45,7 @@ def ask(probe: str, *, timeout: float) -> Answer:
     try:
         ended = subprocess.run(
             [sys.executable, "-W", "ignore", str(PROBES), probe],
-            env=_environment(),
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
             capture_output=True,
             text=True,
             errors="replace",
@@ -61,12 +60,6 @@ def ask(probe: str, *, timeout: float) -> Answer:
         if "ok" in line:
             return Answer(step=_step(told), **line)
     return Answer(False, step=_step(told), error=_death(ended.returncode, ended.stderr))
-
-
-def _environment() -> dict[str, str]:
-    """This process's, with our package in reach: it need not be installed to be examined."""
-    paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
 
 
 def _told(stdout: str) -> list[dict[str, Any]]:

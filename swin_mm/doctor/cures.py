@@ -81,6 +81,20 @@ def compile_mmcv(packages: Installed, *, cuda: bool = False) -> str:
     return " && ".join(steps)
 
 
+def compile_kernels(packages: Installed, compiler: str) -> str:
+    """The command that installs swin_mm as it was installed, which compiles its kernels by g++.
+
+    Args:
+        packages: what is installed.
+        compiler: what would be taken, empty if there is none.
+    """
+    there = packages["swin_mm"]
+    command = pip(f"install --no-deps {'.' if there and not there[0].editable else '-e .'}")
+    if "clang" in compiler:
+        command = f"CC=gcc CXX=g++ {command}"
+    return command if shutil.which("g++") else f"apt install g++ && {command}"
+
+
 def explain(answer: Answer, packages: Installed, *, library: str = "") -> Trouble:
     """Say what a probe's failure means.
 

@@ -129,7 +129,7 @@ def contradictions() -> dict[str, Any]:
     """What `pip check` says of requirements that are not met."""
     say(step="pip check")
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "check"]
-    # The checkout is in reach of this process, and is no installation.
+    # A checkout in reach of this process is no installation.
     bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     ended = subprocess.run(command, capture_output=True, text=True, cwd=sys.prefix, env=bare)
     lines = [line for line in ended.stdout.splitlines() if line and "No broken" not in line]
@@ -146,7 +146,9 @@ def backbone() -> dict[str, Any]:
     maps = swin_mm.SwinTransformer(**TOY)(torch.rand(1, 3, 37, 50))
     sum(one.sum() for one in maps).backward()
     assert [tuple(one.shape[2:]) for one in maps] == [(10, 13), (5, 7), (3, 4), (2, 2)]
-    return {"version": swin_mm.__version__}
+    kernels = importlib.import_module("swin_mm.ops.kernels")
+    why = kernels.why_not()
+    return {"version": swin_mm.__version__, "kernels": kernels.level(), "without kernels": why}
 
 
 def detector() -> dict[str, Any]:
@@ -262,6 +264,7 @@ def main(asked: str) -> int:
 
 
 if __name__ == "__main__":
-    # This file's folder would be searched first: it holds no library, but might one day.
-    sys.path.pop(0)
+    # This file's folder would be searched first: it holds no library, but might one day. Behind
+    # what is installed comes the clone, since swin_mm need not be installed to be examined.
+    sys.path[:] = [*sys.path[1:], str(ROOT)]
     sys.exit(main(sys.argv[1]))

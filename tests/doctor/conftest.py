@@ -67,7 +67,8 @@ def original(packages: dict) -> dict[str, tuple[Distribution, ...]]:
 def answers() -> dict[str, Answer]:
     """All probes succeed, on the CPU."""
     told = {f"library:{library}": Answer(True) for library in LIBRARIES}
-    told |= {name: Answer(True) for name in ("backbone", "detector", "segmentor", "deformable")}
+    told |= {name: Answer(True) for name in ("detector", "segmentor", "deformable")}
+    told["backbone"] = Answer(True, {"kernels": "avx512", "without kernels": None})
     told["contradictions"] = Answer(True, {"lines": []})
     told["compile"] = Answer(True, {"seconds": 12.3, "device": "cpu"})
     told["mmcv"] = Answer(True, {"version": "2.3.6", "cuda": ""})

@@ -125,8 +125,8 @@ def test_what_is_optional_and_broken_is_broken(evidence):
 
 
 def test_triton_wants_a_gpu(evidence, gpu):
-    assert find("kernels", evidence()).works is None
-    assert find("kernels", evidence(answers={"torch": gpu})).works is True
+    assert find("kernels in Triton", evidence()).works is None
+    assert find("kernels in Triton", evidence(answers={"torch": gpu})).works is True
 
 
 def test_without_torch_every_line_says_so(evidence):
@@ -135,3 +135,24 @@ def test_without_torch_every_line_says_so(evidence):
         found = find(name, evidence(answers=torch, packages=dict.fromkeys(evidence().packages, ())))
         assert (found.works, found.note) == (False, "torch is not installed")
         assert found.cure.endswith('install "torch>=2.6"')
+
+
+def test_kernels_are_judged_by_the_backbone_s_own_run(evidence):
+    assert find("kernels in C++", evidence()).note == "blocks run by those for AVX512"
+    broken = Answer(False, step="import swin_mm", error="ImportError: no")
+    found = find("kernels in C++", evidence(answers={"backbone": broken}))
+    assert found.works is None and "does not run" in found.note and not found.cure
+
+
+@pytest.mark.parametrize(
+    ("why", "cured"),
+    [
+        ("they were not compiled; install swin_mm again where g++ is found", True),
+        ("they are for linux-x86_64, this is linux-aarch64", False),
+    ],
+)
+def test_without_kernels_it_is_slower_and_no_defect(evidence, why, cured):
+    told = Answer(True, {"kernels": None, "without kernels": why})
+    found = find("kernels in C++", evidence(answers={"backbone": told}))
+    assert found.works is None and why.partition(";")[0] in found.note
+    assert ("install --no-deps" in found.cure) == cured

@@ -20,6 +20,11 @@ def test_facts_come_through_whatever_a_library_prints(library):
     assert answer == Answer(True, {"version": "7"}, step="import safetensors")
 
 
+def test_what_is_installed_is_examined_before_the_clone(library):
+    library("__version__ = '7'", "swin_mm")
+    assert ask("library:swin_mm", timeout=60).facts == {"version": "7"}
+
+
 @pytest.mark.parametrize(
     ("code", "says"),
     [

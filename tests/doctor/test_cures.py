@@ -1,3 +1,4 @@
+import dataclasses
 import re
 import shutil
 import sys
@@ -6,7 +7,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from swin_mm.doctor.child import Answer
-from swin_mm.doctor.cures import compile_mmcv, explain, install, pip
+from swin_mm.doctor.cures import compile_kernels, compile_mmcv, explain, install, pip
 
 LITE = "ModuleNotFoundError: No module named 'mmcv._ext'"
 STALE = "ImportError: /venv/mmcv/_ext.cpython-311-x86_64-linux-gnu.so: undefined symbol: _ZN3c10"
@@ -98,3 +99,15 @@ def test_a_command_calls_the_interpreter_that_was_examined(monkeypatch):
     assert pip("check") == "'/my env/bin/python' -m pip check"
     monkeypatch.setattr(shutil, "which", lambda _: sys.executable)
     assert pip("check") == "python -m pip check"
+
+
+def test_kernels_come_with_the_installation_that_is_there(monkeypatch, packages):
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert compile_kernels(packages, "/usr/bin/g++").endswith("-m pip install --no-deps .")
+    (plain,) = packages["swin_mm"]
+    editable = packages | {"swin_mm": (dataclasses.replace(plain, editable=True),)}
+    for there in (editable, packages | {"swin_mm": ()}):
+        assert compile_kernels(there, "/usr/bin/g++").endswith("-m pip install --no-deps -e .")
+    assert compile_kernels(packages, "/usr/bin/clang++").startswith("CC=gcc CXX=g++ ")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert compile_kernels(packages, "").startswith("apt install g++ && ")

@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import pytest
 from families import MAINTAINED
 
+from swin_mm.ops.kernels import why_not
+
 BLOCKER = """
 import importlib.abc, sys
 
@@ -46,6 +48,7 @@ def test_all_is_well_in_the_environment_of_the_tests(call):
     found = abilities(told)
     for name in ("the backbone", "UPerNet", "Mask R-CNN", "DINO, Mask2Former"):
         assert found[name]["works"] is True
+    assert found["kernels in C++"]["works"] is (True if why_not() is None else None)
     assert found["compile=True"]["note"] == "not tried (--quick)"
     assert told["packages"]["mmcv"][0]["name"].endswith("mmcv")
     assert told["probes"]["torch"]["facts"]["version"]
