@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from bench.plot import draw, mark_of, save
-from bench.tables import FILES, Book, full_table, read, said_runs, short_table, unable
+from bench.tables import FILES, Book, full_table, read, said_machine, said_runs, short_table, unable
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path("benchmarks/results")
@@ -27,7 +27,7 @@ def short_part(book: Book) -> str:
     run = book.runs[FILES[0]][-1]
     return f"""## Speed
 
-Swin-T on {run["machine"]}, {run["threads"]} threads.
+Swin-T on {said_machine(run)}.
 Under a name stands its time divided by ours, each pair measured turn by turn with the same weights;
 `floor` is our time divided by that of the matrix products alone, `memory` our peak divided by
 MMDetection's without its `with_cp`.

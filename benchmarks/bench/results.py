@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bench import floor, memory
 from bench.cells import Cell
+from swin_mm.ops.kernels import level, why_not
 
 ROOT = Path(__file__).parents[2]
 WHAT = {
@@ -84,6 +85,7 @@ def this_run(command: str, machine: str | None, threads: int) -> dict:
         "commit": commit(),
         "machine": machine or this_machine(),
         "threads": threads,
+        "kernels": level() or f"none: {why_not()}",
         "versions": {"python": platform.python_version(), **versions()},
     }
 

@@ -109,10 +109,16 @@ def said_runs(book: Book) -> str:
                 f"{package} {number}" for package, number in run["versions"].items()
             )
             lines.append(
-                f"- `{name}`, commit {run['commit']}, {run['machine']}, {run['threads']} threads; "
-                f"{versions}: `{run['command']}`"
+                f"- `{name}`, commit {run['commit']}, {said_machine(run)}; {versions}: "
+                f"`{run['command']}`"
             )
     return "\n".join(lines)
+
+
+def said_machine(run: Mapping) -> str:
+    """Say what a run had to compute with; of kernels only where it was noted."""
+    kernels = f", kernels: {run['kernels']}" if "kernels" in run else ""
+    return f"{run['machine']}, {run['threads']} threads{kernels}"
 
 
 def _rows(cell: Cell, entry: Mapping) -> Iterator[list[str]]:

@@ -4,6 +4,8 @@ from dataclasses import replace
 import pytest
 from bench.results import Results, commit, this_run
 
+from swin_mm.ops.kernels import level, why_not, without_kernels
+
 RUN = {"command": "a", "commit": "1", "machine": "m", "threads": 2, "versions": {}}
 
 
@@ -56,4 +58,7 @@ def test_a_run_says_what_a_reader_needs(root):
     assert run["command"] == "the command" and "cores" in run["machine"]
     assert {"python", "torch"} <= set(run["versions"])
     assert commit() == run["commit"]
+    assert run["kernels"] == level() or why_not() in run["kernels"]
+    with without_kernels():
+        assert this_run("", None, 2)["kernels"] == "none: turned off by without_kernels()"
     assert this_run("", "mine", 2)["machine"] == "mine"

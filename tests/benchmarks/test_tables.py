@@ -4,7 +4,7 @@ import pytest
 from bench.cells import Cell
 from bench.plot import draw, mark_in, mark_of, save
 from bench.results import Results
-from bench.tables import full_table, read, said_runs, short_table, unable
+from bench.tables import full_table, read, said_machine, said_runs, short_table, unable
 
 MAIN = {
     "worst difference": {"mmdet": 8.4e-07},
@@ -77,6 +77,7 @@ def test_who_could_not_is_listed_once_with_the_reason(folder):
 def test_every_run_is_told(folder):
     told = said_runs(read(folder)).splitlines()
     assert told[0] == "- `backbone.json`, commit abc, m, 2 threads; torch 2: `go`"
+    assert said_machine({**RUN, "kernels": "avx2"}) == "m, 2 threads, kernels: avx2"
     assert "commit def" in told[1]
 
 
