@@ -1,0 +1,60 @@
+import runpy
+import sysconfig
+
+import pytest
+
+from swin_mm.ops.kernels import recipe
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Sources of two files, and the recipe beside them, on the right kind of machine."""
+    monkeypatch.delenv(recipe.OFF, raising=False)
+    monkeypatch.setattr(sysconfig, "get_platform", lambda: recipe.PLATFORM)
+    monkeypatch.setattr(recipe, "FOLDER", tmp_path)
+    for name in ("a.h", "a.cpp"):
+        (tmp_path / name).write_text(name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["a.h", "a.cpp", "b.h"])
+def test_another_source_is_another_library(folder, name):
+    before = recipe.library_file("avx2")
+    assert recipe.library_file("avx2") == before != recipe.library_file("avx512")
+    (folder / name).write_text("changed")
+    assert recipe.library_file("avx2") != before
+
+
+@pytest.mark.parametrize(("name", "other"), [("FLAGS", ("-O2",)), ("LEVELS", {"avx2": ()})])
+def test_other_flags_are_another_library(folder, monkeypatch, name, other):
+    before = recipe.library_file("avx2")
+    monkeypatch.setattr(recipe, name, other)
+    assert recipe.library_file("avx2") != before
+
+
+def test_libraries_of_other_sources_are_found(folder):
+    for name in ("_avx2_00000000.so", "_avx2.cpython-311.so", recipe.library_file("avx2").name):
+        (folder / name).touch()
+    found = [file.name for file in recipe.others(folder)]
+    assert found == ["_avx2.cpython-311.so", "_avx2_00000000.so"]
+
+
+def test_elsewhere_and_where_they_are_turned_off_none_are_built(folder, monkeypatch):
+    assert set(recipe.libraries()) == {"avx512", "avx2"}
+    monkeypatch.setenv(recipe.OFF, "0")
+    assert recipe.libraries() == {}
+    monkeypatch.delenv(recipe.OFF)
+    monkeypatch.setattr(sysconfig, "get_platform", lambda: "linux-aarch64")
+    assert recipe.libraries() == {}
+
+
+def test_as_a_program_it_names_what_is_missing(folder, capsys):
+    program = folder / "recipe.py"
+    with open(recipe.__file__, encoding="utf-8") as file:
+        program.write_text(file.read())
+    runpy.run_path(str(program), run_name="__main__")
+    missing = capsys.readouterr().out.split()
+    assert missing == [file.name for file in recipe.libraries().values()]
+    (folder / missing[0]).touch()
+    runpy.run_path(str(program), run_name="__main__")
+    assert capsys.readouterr().out.split() == missing[1:]
