@@ -16,13 +16,13 @@ kernels = runpy.run_path(str(here / "swin_mm/ops/kernels/recipe.py"))
 # compile they are left out, and torch's own operators do the work.
 KERNELS = [
     Extension(
-        f"swin_mm.ops.kernels.{file.stem}",
+        f"swin_mm.ops.kernels.{name}",
         [f"swin_mm/ops/kernels/{level}.cpp"],
         extra_compile_args=[*kernels["FLAGS"], *kernels["LEVELS"][level]],
         language="c++",
         optional=True,
     )
-    for level, file in kernels["libraries"]().items()
+    for level, name in kernels["libraries"]().items()
 ]
 TEST = ["hypothesis>=6.100", "pytest>=8", "pytest-xdist>=3.5", "safetensors>=0.4"]
 

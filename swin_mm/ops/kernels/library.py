@@ -13,12 +13,11 @@ import os
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 
 from swin_mm.ops.kernels import structures
-from swin_mm.ops.kernels.recipe import FOLDER, OFF, PLATFORM, library_file, others
+from swin_mm.ops.kernels.recipe import OFF, PLATFORM, library_name, others
 
 _LEVELS = {"AVX512": ("avx512", "avx2"), "AVX2": ("avx2",)}
 _AGAIN = "install swin_mm again where g++ is found, as it was installed before"
@@ -38,54 +37,53 @@ def without_kernels() -> Iterator[None]:
 
 def library() -> ctypes.CDLL | None:
     """Return the kernels, or ``None``; :func:`why_not` says why."""
-    return None if _turned_off else _load().library
-
-
-def level() -> str | None:
-    """Say which kernels are used, ``avx512`` or ``avx2``; ``None`` where none are."""
-    return None if _turned_off else _load().level
+    return None if _turned_off else _load()[0]
 
 
 def loaded() -> ctypes.CDLL:
     """Return the kernels, turned off or not: a backward pass ends as its forward pass began."""
-    return _load().library
+    return _load()[0]
+
+
+def level() -> str | None:
+    """Say which kernels are used, ``avx512`` or ``avx2``; ``None`` where none are."""
+    found = library()
+    return None if found is None else Path(found._name).name.split("_")[1]
 
 
 def why_not() -> str | None:
     """Say why the kernels are not used, ``None`` where they are."""
-    return "turned off by without_kernels()" if _turned_off else _load().why_not
-
-
-class _Found(NamedTuple):
-    library: ctypes.CDLL | None = None
-    level: str | None = None
-    why_not: str | None = None
+    return "turned off by without_kernels()" if _turned_off else _load()[1]
 
 
 @functools.cache
-def _load() -> _Found:
+def _load() -> tuple[ctypes.CDLL | None, str | None]:
     if os.environ.get(OFF) == "0":
-        return _Found(why_not=f"turned off by {OFF}=0")
+        return None, f"turned off by {OFF}=0"
     if sysconfig.get_platform() != PLATFORM:
-        return _Found(why_not=f"they are for {PLATFORM}, this is {sysconfig.get_platform()}")
+        return None, f"they are for {PLATFORM}, this is {sysconfig.get_platform()}"
     capability = torch.backends.cpu.get_cpu_capability()
     levels = _LEVELS.get(capability)
     if levels is None:
-        why = f"they are for processors with AVX2 or AVX-512, and torch finds {capability}"
-        return _Found(why_not=why)
+        return None, f"they are for processors with AVX2 or AVX-512, and torch finds {capability}"
     for one in levels:
-        file = library_file(one)
-        if file.is_file():
-            return _open(file, one)
-    state = "compiled from other sources" if others(FOLDER) else "not compiled"
-    return _Found(why_not=f"they were {state}; {_AGAIN}")
+        file = _file(one)
+        if file is not None:
+            return _open(file)
+    stale = others(Path(__file__).parent)
+    return None, f"they were {'compiled from other sources' if stale else 'not compiled'}; {_AGAIN}"
 
 
-def _open(file: Path, name: str) -> _Found:
+def _file(level: str) -> Path | None:
+    file = Path(__file__).with_name(f"{library_name(level)}.so")
+    return file if file.is_file() else None
+
+
+def _open(file: Path) -> tuple[ctypes.CDLL | None, str | None]:
     """Open a library, whose threads are those of torch's own OpenMP, which it finds loaded."""
     try:
         found = ctypes.CDLL(str(file))
         structures.declare(found)
     except (OSError, AttributeError) as error:
-        return _Found(why_not=f"{file.name} cannot be loaded: {error}; {_AGAIN}")
-    return _Found(found, name)
+        return None, f"{file.name} cannot be loaded: {error}; {_AGAIN}"
+    return found, None

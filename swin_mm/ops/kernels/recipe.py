@@ -32,16 +32,16 @@ LEVELS = {
 """By kind of processor, the instructions that torch looks for before it says that it has one."""
 
 
-def libraries() -> dict[str, Path]:
-    """Say where the library for each kind of processor is, or will be; none elsewhere than here."""
+def libraries() -> dict[str, str]:
+    """Name the library for each kind of processor; there are none elsewhere than on PLATFORM."""
     if sysconfig.get_platform() != PLATFORM or os.environ.get(OFF) == "0":
         return {}
-    return {level: library_file(level) for level in LEVELS}
+    return {level: library_name(level) for level in LEVELS}
 
 
-def library_file(level: str) -> Path:
+def library_name(level: str) -> str:
     """Name a library after its sources: one of others is not found, so it is not used either."""
-    return FOLDER / f"_{level}_{checksum()}.so"
+    return f"_{level}_{checksum()}"
 
 
 def checksum() -> str:
@@ -54,9 +54,10 @@ def checksum() -> str:
 
 def others(folder: Path) -> list[Path]:
     """Find libraries of other sources than those beside this file."""
-    own = {library_file(level).name for level in LEVELS}
-    return sorted(file for file in folder.glob("_avx*.so") if file.name not in own)
+    own = {library_name(level) for level in LEVELS}
+    return sorted(file for file in folder.glob("_avx*.so") if file.stem not in own)
 
 
 if __name__ == "__main__":
-    print(*(file.name for file in libraries().values() if not file.is_file()))
+    names = [f"{name}.so" for name in libraries().values()]
+    print(*(name for name in names if not (FOLDER / name).is_file()))
