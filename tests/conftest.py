@@ -6,6 +6,7 @@ The same random numbers each time, no screen, a tiny offline world, real picture
 import gc
 import os
 import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,38 @@ def seeded() -> None:
     random.seed(0)
     np.random.seed(0)
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def kernels() -> None:
+    """Compiled kernels; without them the test is skipped, and says why there are none."""
+    from swin_mm.ops.kernels import why_not
+
+    if why_not() is not None:
+        pytest.skip(f"no compiled kernels: {why_not()}")
+
+
+@pytest.fixture(params=["by kernels", "by operators"])
+def worker(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Who computes blocks chunk by chunk, one after the other."""
+    from swin_mm.ops.kernels import without_kernels
+
+    if request.param == "by kernels":
+        request.getfixturevalue("kernels")
+        yield request.param
+        return
+    with without_kernels():
+        yield request.param
+
+
+@pytest.fixture
+def threads() -> Iterator[Callable[[int], None]]:
+    """Sets how many threads torch has, until the test is over."""
+    import torch
+
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from swin_mm.ops.block import (
     block_forward,
     can_run_kernels,
 )
-from swin_mm.ops.kernels import library
+from swin_mm.ops.kernels import why_not
 
 Flat = list[Tensor | None]
 """What a gradient is computed from, as many tensors for each chunk."""
@@ -92,7 +92,7 @@ class ByKernels:
         """Compute the block's output, and keep for the gradient what it needs, if it is wanted."""
         flat = []
         out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-        source, target = (t.contiguous().view(-1, x.shape[-1]) for t in (x, out))
+        source, target = _rows(x), _rows(out)
         for rows, chunk, windows in self._job.chunks(x):
             kept = self._block.forward(
                 source[rows],
@@ -111,7 +111,7 @@ class ByKernels:
         """Go from the gradient of the output to that of the input, and to sums of the weights'."""
         sums, each = GradientSums(self._block.weights, needed), len(KernelKept._fields)
         out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-        above, source, target = (t.contiguous().view(-1, x.shape[-1]) for t in (gradient, x, out))
+        above, source, target = map(_rows, (gradient, x, out))
         for number, (rows, chunk, windows) in enumerate(self._job.chunks(x)):
             around = {"windows": windows, "masks": self._job.tables(chunk, x)}
             if self._job.recompute:
@@ -127,6 +127,14 @@ class ByKernels:
 
 def worker(job: ChunkJob, weights: BlockWeights, x: Tensor) -> ByOperators | ByKernels:
     """Choose who computes a block of (B, H, W, C)."""
-    if library() is not None and can_run_kernels(weights, x, job.dtype):
+    if why_not() is None and can_run_kernels(weights, x, job.dtype):
         return ByKernels(job, weights)
     return ByOperators(job, weights)
+
+
+def _rows(x: Tensor) -> Tensor:
+    """See (B, H, W, C) as rows that follow each other in memory, copied where they do not.
+
+    A map may be some channels of a wider one, and a gradient one number that stands for all.
+    """
+    return x.reshape(-1, x.shape[-1]).contiguous()

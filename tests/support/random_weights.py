@@ -14,6 +14,12 @@ def randomise(module: nn.Module, seed: int = 0) -> nn.Module:
 
 
 def worst_difference(ours: torch.Tensor, theirs: torch.Tensor) -> float:
-    """Largest absolute difference by the largest absolute value."""
+    """Largest absolute difference by the largest absolute value; infinite where either is NaN.
+
+    Not NaN itself: `max` of several would pass over it.
+    """
     ours, theirs = ours.detach(), theirs.detach()
-    return float((ours - theirs).abs().max() / theirs.abs().max())
+    worst = (ours - theirs).abs().max()
+    if worst == 0:
+        return 0.0
+    return float((worst / theirs.abs().max()).nan_to_num(nan=float("inf")))

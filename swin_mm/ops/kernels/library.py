@@ -36,8 +36,12 @@ def without_kernels() -> Iterator[None]:
 
 
 def library() -> ctypes.CDLL | None:
-    """Return the kernels, or ``None``; :func:`why_not` says why."""
-    return None if _turned_off else _load()[0]
+    """Return the kernels, or ``None`` where there are none.
+
+    Also where they are turned off: what they began, a backward pass say, is ended by them.
+    :func:`why_not` says whether to begin.
+    """
+    return _load()[0]
 
 
 def loaded() -> ctypes.CDLL:
