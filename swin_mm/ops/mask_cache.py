@@ -68,11 +68,12 @@ class MaskCache:
         """
 
         def make() -> tuple[Tensor | None, int]:
+            mask = self.mask(region, window, like)
+            if mask is None:
+                return None, 0
             with torch.inference_mode(False):
-                mask = region.mask(window, like.device)
-                if mask is None:
-                    return None, 0
-                table = padded_table(like.new_zeros(mask.shape).masked_fill_(~mask, float("-inf")))
+                zeros = torch.zeros(mask.shape, device=mask.device)
+                table = padded_table(zeros.masked_fill_(~mask, float("-inf")))
             return table, table.nbytes
 
         return self._cache.get((region.kind, window, "table"), make)

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 import torch
 
@@ -74,12 +76,35 @@ def test_chunks_are_few_tokens_each_and_one_window_at_least():
 
 
 def test_the_bytes_of_kept_chunks_are_bounded():
-    cache = ChunkCache(limit=100_000)
-    for side in range(20, 60):
+    cache, made = ChunkCache(limit=300_000), 0
+    for side in range(20, 60):  # the last takes 156 kB
         plan = WindowPlan.of((side, side), (7, 7), shifted=True)
-        cache.chunks(plan, 1, tokens=TOKENS, mask_padding=False)
-        assert cache.size <= 100_000
-    assert cache.size > 0
+        chunks = cache.chunks(plan, 1, tokens=TOKENS, mask_padding=False)
+        made += sum(held_by(chunk) for chunk in chunks)
+        assert cache.size <= 300_000
+        assert cache.size == made or made > 300_000
+    assert cache.size > 150_000
+
+
+def held_by(chunk):
+    """Bytes of a chunk's tensors, those that are the same counted once."""
+    tensors = [getattr(chunk, field.name) for field in dataclasses.fields(chunk)]
+    return sum({id(t): t.nbytes for t in tensors if isinstance(t, torch.Tensor)}.values())
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+def test_sources_and_places_say_where_each_token_comes_from_and_goes(plan):
+    for chunk in chunks_of(plan, 2, tokens=TOKENS):
+        is_padding = torch.zeros(len(chunk.tokens), dtype=torch.bool)
+        if chunk.padding is None:
+            assert chunk.places is None
+            assert torch.equal(chunk.sources, chunk.tokens)
+            continue
+        is_padding[chunk.padding] = True
+        assert torch.equal(chunk.sources < 0, is_padding)
+        assert torch.equal(chunk.places < 0, is_padding)
+        assert torch.equal(chunk.sources[~is_padding], chunk.targets)
+        assert torch.equal(chunk.targets[chunk.places[~is_padding]], chunk.targets)
 
 
 def test_hidden_padding_has_regions_of_its_own():

@@ -2,6 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+import torch.nn.functional as F
 from random_weights import randomise
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -20,6 +21,7 @@ def network(**more):
     return randomise(SwinTransformer(**{**options, "out_indices": (0, 1), **more})).eval()
 
 
+@pytest.mark.usefixtures("worker")
 def test_a_mask_is_built_once_for_all_blocks_and_forwards(monkeypatch):
     built = []
     original = Region.mask
@@ -33,6 +35,29 @@ def test_a_mask_is_built_once_for_all_blocks_and_forwards(monkeypatch):
     assert first == 4  # plain windows are of the inner kind; both stages share
     model(torch.randn(1, 3, 70, 40))
     assert len(built) == first
+
+
+@pytest.mark.usefixtures("kernels")
+def test_a_table_is_its_mask_as_scores_in_rows_of_whole_vectors():
+    cache, region = MaskCache(), corner(3)
+    with torch.inference_mode():
+        table = cache.table(region, (3, 3), torch.zeros(1, dtype=torch.bfloat16))
+    mask = cache.mask(region, (3, 3), torch.zeros(1))
+    assert table.dtype == torch.float32
+    assert table.is_contiguous()
+    assert not table.is_inference()
+    assert table.shape == (9, 16)
+    assert torch.equal(table[:, :9] == 0, mask)
+    assert table[~F.pad(mask, (0, 7))].tolist() == [float("-inf")] * (9 * 16 - int(mask.sum()))
+    assert cache.table(region, (3, 3), torch.zeros(1)) is table
+    assert cache.size == mask.nbytes + table.nbytes
+
+
+@pytest.mark.usefixtures("kernels")
+def test_what_hides_nothing_has_no_table():
+    cache, inner = MaskCache(), regions(WindowPlan.of((6, 6), (3, 3)))[0][0]
+    assert cache.table(inner, (3, 3), torch.zeros(1)) is None
+    assert cache.size == 0
 
 
 def test_the_bytes_are_bounded_and_the_oldest_goes_first():
