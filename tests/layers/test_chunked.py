@@ -1,6 +1,7 @@
 """Chunks of windows give what the whole map gives, and what the reference path gives."""
 
 import copy
+import statistics
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -82,31 +83,39 @@ def test_gradients_of_frozen_parameters_are_not_computed(kind, with_cp, monkeypa
     assert results[1][1].abs().sum() > 0
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("mode", ["autocast", "pure"])
+HALF = [("autocast", torch.bfloat16), ("pure", torch.bfloat16), ("pure", torch.float16)]
+
+
+@pytest.mark.usefixtures("worker")
+@pytest.mark.parametrize(("mode", "dtype"), HALF, ids=str)
 @pytest.mark.parametrize("with_cp", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_half_precision_is_as_near_to_double_as_on_the_whole(kind, with_cp, mode, dtype, whole):
-    if mode == "autocast" and dtype is torch.float16:
-        pytest.skip("autocast of the CPU is for bfloat16")
+    """Each map and gradient, as the length of its error by its own.
+
+    One by one they are noise: up to 1.4 times the whole path's, a cosine's factor of one number
+    more. Their median is not: at most 1.1 times.
+    """
     model, x = build(kind, with_cp=with_cp), torch.randn(2, 3, 50, 70)
-    exact = copy.deepcopy(model).double()(x.double())
-    exact_gradients = gradients(copy.deepcopy(model).double(), x.double())
+    double = copy.deepcopy(model).double()
+    with torch.no_grad():
+        exact = dict(enumerate(double(x.double())))
+    exact |= gradients(double, x.double())
     half = model if mode == "autocast" else copy.deepcopy(model).to(dtype)
     x = x if mode == "autocast" else x.to(dtype)
 
     def errors():
         with torch.autocast("cpu", dtype, enabled=mode == "autocast"):
             with torch.no_grad():
-                maps = [
-                    worst_difference(m.double(), e) for m, e in zip(half(x), exact, strict=True)
-                ]
-            found = gradients(half, x)
-        name = "stages.1.blocks.0.ffn.layers.1.weight"
-        return max(maps), worst_difference(found[name].double(), exact_gradients[name])
+                maps = half(x)
+            found = {**dict(enumerate(maps)), **gradients(half, x)}
+        return {name: float((found[name] - e).norm() / e.norm()) for name, e in exact.items()}
 
-    for ours, theirs in zip(errors(), whole(errors), strict=True):
-        assert ours < 1.5 * theirs + 1e-3
+    ours, theirs = errors(), whole(errors)
+    for name, error in ours.items():
+        room = 2 if exact[name].numel() > 2 else 5
+        assert error < room * (theirs[name] + 0.01), name
+    assert statistics.median(ours.values()) < 1.25 * statistics.median(theirs.values())
 
 
 def test_a_hook_sees_the_whole_map_and_changes_no_number():
