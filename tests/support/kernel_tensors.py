@@ -3,11 +3,15 @@
 import contextlib
 
 import torch
+from hypothesis import strategies as st
 from torch import Tensor
 
 DTYPES = (torch.float32, torch.bfloat16)
 WIDTHS = (1, 5, 7, 8, 9, 15, 16, 17, 31, 33, 48, 49)
 """Channels around the lanes of both kinds of processors."""
+
+RUNS = st.tuples(st.sampled_from([1, 1, 1, 1, 3]), st.integers(0, 2**16))
+"""Threads, rarely several, as on a busy machine they wait for each other; and a seed."""
 
 _GUARD, _MARK = 64, -77.0
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "kernels",
-    max_examples=60,
+    max_examples=40,
     derandomize=True,
     database=None,
     deadline=None,

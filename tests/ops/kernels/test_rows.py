@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_tensors import DTYPES, WIDTHS, assert_near, drawn, guarded
+from kernel_tensors import DTYPES, RUNS, WIDTHS, assert_near, drawn, guarded
 
 from swin_mm.ops.kernels import Branch, NormTensors, add_branch, take_normed
 
@@ -33,9 +33,11 @@ def moments_of(x, eps):
 
 
 @FUZZ
-@given(ROWS, CHANNELS, KINDS, KINDS, FLAGS, FLAGS, st.integers(1, 3))
-def test_rows_are_taken_and_normed(threads, rows, channels, kind, wanted, norms, keep, number):
+@given(ROWS, CHANNELS, KINDS, KINDS, FLAGS, FLAGS, RUNS)
+def test_rows_are_taken_and_normed(threads, rows, channels, kind, wanted, norms, keep, run):
+    number, seed = run
     threads(number)
+    torch.manual_seed(seed)
     x, index = drawn(11, channels, dtype=kind), torch.randint(-1, 11, (rows,))
     norm, kept = a_norm(channels) if norms else None, [((rows, 2), torch.float32)] * keep
     with guarded(((rows, channels), wanted), *kept) as (result, *moments):
@@ -51,12 +53,14 @@ def test_rows_are_taken_and_normed(threads, rows, channels, kind, wanted, norms,
 @FUZZ
 @given(
     ROWS, CHANNELS, st.tuples(KINDS, KINDS, KINDS), st.lists(FLAGS, min_size=6, max_size=6),
-    st.integers(1, 3),
+    RUNS,
 )  # fmt: skip
 def test_a_branch_is_added_and_what_the_next_is_given_normed(
-    threads, rows, channels, kinds, flags, number
+    threads, rows, channels, kinds, flags, run
 ):
+    number, seed = run
     threads(number)
+    torch.manual_seed(seed)
     picks, puts, drops, last, gives, next_norm = flags
     x, branch = drawn(rows + 3, channels, dtype=kinds[0]), drawn(rows, channels, dtype=kinds[2])
     bias = drawn(channels)

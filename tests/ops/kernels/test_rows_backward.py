@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_tensors import DTYPES, WIDTHS, assert_near, drawn, guarded
+from kernel_tensors import DTYPES, RUNS, WIDTHS, assert_near, drawn, guarded
 
 from swin_mm.ops.kernels import Branch, Input, NormTensors, gradient_rows
 
@@ -42,12 +42,12 @@ def through(norm, x, gradient):
     st.sampled_from(WIDTHS),
     st.tuples(KINDS, KINDS, KINDS, KINDS),
     st.lists(FLAGS, min_size=9, max_size=9),
-    st.integers(1, 3),
+    RUNS,
 )
-def test_gradients_pass_one_branch_and_go_into_the_next(
-    threads, rows, channels, kinds, flags, number
-):
+def test_gradients_pass_one_branch_and_go_into_the_next(threads, rows, channels, kinds, flags, run):
+    number, seed = run
     threads(number)
+    torch.manual_seed(seed)
     picks, puts, gives, has_places, first, takes, drops, last, asks = flags
     above_kind, kind, x_kind, result_kind = kinds
     takes, gives = takes or not gives, gives or not takes
