@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from swin_mm.ops.kernels import structures
-from swin_mm.ops.kernels.library import loaded
+from swin_mm.ops.kernels.library import library
 from swin_mm.ops.kernels.rows import halves, pointer
 
 
@@ -54,7 +54,7 @@ class AttentionKernel:
             places: which row of the result each token is, -1 for none; ``None`` for all in order.
         """
         job, _held = self._job(masks, places)
-        call = loaded().swin_mm_attend
+        call = library().swin_mm_attend
         call(halves(qkv), ctypes.byref(job), pointer(qkv), pointer(result))
 
     def backward(
@@ -67,9 +67,9 @@ class AttentionKernel:
         """
         job, _held = self._job(masks, places)
         if self._sums is None:
-            each = loaded().swin_mm_head_sums(ctypes.byref(job))
+            each = library().swin_mm_head_sums(ctypes.byref(job))
             self._sums = self._bias.new_zeros(self.heads, each)
-        call = loaded().swin_mm_attend_backward
+        call = library().swin_mm_attend_backward
         call(
             halves(qkv), ctypes.byref(job), pointer(qkv), pointer(gradient), pointer(result),
             pointer(self._sums),
@@ -121,4 +121,4 @@ def padded_table(scores: Tensor) -> Tensor:
 
 def lanes() -> int:
     """Floats that a vector of the kernels holds."""
-    return loaded().swin_mm_lanes()
+    return library().swin_mm_lanes()

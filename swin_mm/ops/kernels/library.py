@@ -44,14 +44,9 @@ def library() -> ctypes.CDLL | None:
     return _load()[0]
 
 
-def loaded() -> ctypes.CDLL:
-    """Return the kernels, turned off or not: a backward pass ends as its forward pass began."""
-    return _load()[0]
-
-
 def level() -> str | None:
     """Say which kernels are used, ``avx512`` or ``avx2``; ``None`` where none are."""
-    found = library()
+    found = library() if why_not() is None else None
     return None if found is None else Path(found._name).name.split("_")[1]
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from swin_mm.ops.kernels import structures
-from swin_mm.ops.kernels.library import loaded
+from swin_mm.ops.kernels.library import library
 
 
 class NormTensors(NamedTuple):
@@ -68,7 +68,7 @@ def take_normed(
     x: Tensor, index: Tensor, result: Tensor, *, norm: NormTensors | None, moments: Tensor | None
 ) -> None:
     """Write the norms of some rows, and zeros where the index is negative."""
-    loaded().swin_mm_take_normed(
+    library().swin_mm_take_normed(
         halves(x, result), pointer(x), pointer(index), *result.shape, _norm(norm),
         pointer(result), pointer(moments), torch.get_num_threads(),
     )  # fmt: skip
@@ -103,7 +103,7 @@ def add_branch(
         _norm(norm), pointer(given), pointer(moments), *branch.rows.shape,
     )  # fmt: skip
     kinds = halves(x, total, branch.rows)
-    loaded().swin_mm_add_branch(kinds, ctypes.byref(job), torch.get_num_threads())
+    library().swin_mm_add_branch(kinds, ctypes.byref(job), torch.get_num_threads())
 
 
 def gradient_rows(
@@ -142,12 +142,12 @@ def gradient_rows(
         (ctypes.c_void_p * 5)(*map(pointer, sums)), rows, result.shape[1],
     )  # fmt: skip
     kinds = halves(above, like, x, result)
-    loaded().swin_mm_gradient_rows(kinds, ctypes.byref(job), torch.get_num_threads())
+    library().swin_mm_gradient_rows(kinds, ctypes.byref(job), torch.get_num_threads())
 
 
 def gelu(x: Tensor, bias: Tensor, result: Tensor) -> None:
     """Write GELU(x + bias), (rows, channels); the result may be x."""
-    loaded().swin_mm_gelu(
+    library().swin_mm_gelu(
         halves(x), pointer(x), pointer(bias), pointer(result), *x.shape, torch.get_num_threads()
     )
 
@@ -156,7 +156,7 @@ def gelu_backward(
     x: Tensor, bias: Tensor, *, result: Tensor, gradient: Tensor, sums: Tensor | None
 ) -> None:
     """Write GELU(x + bias) again, and replace its gradient by that of x, summed into the bias's."""
-    loaded().swin_mm_gelu_backward(
+    library().swin_mm_gelu_backward(
         halves(x), pointer(x), pointer(bias), pointer(result), pointer(gradient), pointer(sums),
         *x.shape, torch.get_num_threads(),
     )  # fmt: skip

@@ -184,6 +184,7 @@ struct Normal {
 // Within 1e-7 (Abramowitz and Stegun, 7.1.26, halved).
 INLINE Normal normal(Floats x) {
   Floats far = x < 0.0f ? -x : x;
+  far = far > 32.0f ? splat(32.0f) : far;  // the reciprocal of an infinite one is none
   Floats t = reciprocal(1.0f + 0.23164189f * far);  // 0.3275911 / sqrt(2)
   Floats bell = exponential(-0.5f * x * x);
   Floats p = splat(0.5307027145f);

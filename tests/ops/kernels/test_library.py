@@ -3,6 +3,7 @@
 import importlib
 import shutil
 import subprocess
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import torch
 from chunked_networks import assert_alike, build, gradients
 
 from swin_mm import SwinTransformer
-from swin_mm.ops.kernels import library, why_not, without_kernels
+from swin_mm.ops.kernels import level, library, recipe, why_not, without_kernels
 
 loading = importlib.import_module("swin_mm.ops.kernels.library")  # its name is a function's too
 
@@ -37,8 +38,14 @@ def processor(monkeypatch):
 def folder(monkeypatch, tmp_path, processor):
     """Where the libraries are looked for, empty, on a processor with AVX2."""
     monkeypatch.setattr(loading, "__file__", str(tmp_path / "library.py"))
+    monkeypatch.setattr(sysconfig, "get_platform", lambda: recipe.PLATFORM)
     processor("AVX2")
     return tmp_path
+
+
+def name(level="avx2"):
+    """What a library of these sources is called."""
+    return f"{recipe.library_name(level)}.so"
 
 
 def runs():
@@ -56,7 +63,7 @@ def compiled(folder, text):
     if compiler is None:
         pytest.skip("there is no C compiler")
     (folder / "own.c").write_text(text)
-    command = [compiler, "-shared", "-fPIC", "-o", str(folder / "_avx2.abi3.so"), "own.c"]
+    command = [compiler, "-shared", "-fPIC", "-o", str(folder / name()), "own.c"]
     subprocess.run(command, cwd=folder, check=True)
 
 
@@ -86,48 +93,50 @@ def test_other_processors_have_none(opened_anew, processor, capability):
 
 def test_where_nothing_was_compiled_the_cure_is_said(opened_anew, folder):
     assert library() is None
-    assert why_not() == (
-        "they were not compiled; install again where a C++ compiler (g++) is found"
-    )
+    assert why_not().startswith("they were not compiled; install swin_mm again where g++ is found")
     assert runs()
+
+
+def test_those_of_other_sources_are_not_used(opened_anew, folder):
+    (folder / "_avx2_00000000.so").touch()
+    assert library() is None
+    assert why_not().startswith("they were compiled from other sources; install swin_mm again")
+
+
+def test_on_other_machines_there_are_none(opened_anew, folder, monkeypatch):
+    monkeypatch.setattr(sysconfig, "get_platform", lambda: "macosx-11-arm64")
+    assert why_not() == "they are for linux-x86_64, this is macosx-11-arm64"
 
 
 @pytest.mark.parametrize("content", [b"", b"no library", b"\x7fELF\x02\x01\x01"])
 def test_a_broken_file_is_named(opened_anew, folder, content):
-    (folder / "_avx2.abi3.so").write_bytes(content)
+    (folder / name()).write_bytes(content)
     assert library() is None
-    assert why_not().startswith("_avx2.abi3.so cannot be loaded: ")
+    assert why_not().startswith(f"{name()} cannot be loaded: ")
     assert runs()
 
 
 def test_so_is_a_library_of_something_else(opened_anew, folder):
     compiled(folder, "int something_else(void) { return 1; }")
     assert library() is None
-    assert why_not().startswith("_avx2.abi3.so cannot be loaded: ")
-    assert "swin_mm_version" in why_not()
-    assert runs()
-
-
-def test_one_of_another_version_is_not_used(opened_anew, folder):
-    compiled(folder, f"int swin_mm_version(void) {{ return {loading.VERSION + 1}; }}")
-    assert library() is None
-    assert why_not() == "_avx2.abi3.so is of another version; install swin_mm again"
+    assert why_not().startswith(f"{name()} cannot be loaded: ")
+    assert "swin_mm_take_normed" in why_not()
     assert runs()
 
 
 def test_a_folder_of_that_name_is_no_library(opened_anew, folder):
-    (folder / "_avx2.abi3.so").mkdir()
+    (folder / name()).mkdir()
     assert "not compiled" in why_not()
 
 
 def test_avx_512_is_taken_where_it_is_there_and_else_avx2(opened_anew, folder, processor):
     opened = []
-    for level in ("avx2", "avx512"):
-        (folder / f"_{level}.abi3.so").touch()
+    for one in ("avx2", "avx512"):
+        (folder / name(one)).touch()
         for capability in ("AVX2", "AVX512"):
             processor(capability)
             opened.append(why_not().split()[0])
-    assert opened == [f"_{level}.abi3.so" for level in ("avx2", "avx2", "avx2", "avx512")]
+    assert opened == [name(one) for one in ("avx2", "avx2", "avx2", "avx512")]
 
 
 @pytest.mark.usefixtures("kernels")
@@ -137,8 +146,10 @@ def test_without_kernels_holds_until_the_last_one_ends():
             assert why_not() == "turned off by without_kernels()"
             raise ZeroDivisionError
         assert why_not() == "turned off by without_kernels()"
+        assert level() is None
         assert library() is not None  # for what they began before
     assert why_not() is None
+    assert level() in recipe.LEVELS
 
 
 @pytest.mark.usefixtures("kernels")
