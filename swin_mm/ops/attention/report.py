@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from swin_mm.ops.attention.choice import OBSTACLES, AttentionCase, choose
+from swin_mm.ops.kernels.library import level, why_not
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,19 @@ class AttentionReport:
 
     Attributes:
         cases: in the network's order, neighbours that are alike together.
+        blocks: who computes plain blocks on the CPU whole, and asks no backend; ``None`` elsewhere.
     """
 
     cases: tuple[CaseReport, ...]
+    blocks: str | None = None
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.cases))
+        lines = [*map(str, self.cases)]
+        if self.blocks:
+            lines.append(
+                f"asked by blocks with hooks, dropout and the like; plain ones {self.blocks}"
+            )
+        return "\n".join(lines)
 
 
 def attention_report(
@@ -67,7 +75,8 @@ def attention_report(
     """Say which backend computes each attention of a network, and why another cannot.
 
     It asks what :func:`swin_mm.ops.window_attention` asks at every call. Nothing is computed, and
-    the device need not be there; of a card that is not, the newest kind is supposed.
+    the device need not be there; of a card that is not, the newest kind is supposed. On the CPU its
+    last line says who computes the blocks that ask no backend.
 
     Args:
         attention: a backbone of ours, or anything with one in it; or a single case.
@@ -100,13 +109,27 @@ def attention_report(
             f"attention_report wants a network with window attention in it, got "
             f"{type(attention).__name__} without any; pass a backbone of swin_mm"
         )
-    return AttentionReport(tuple(found))
+    return AttentionReport(tuple(found), _blocks([one.case for one in found]))
 
 
 def _answer(where: str, number: int, case: AttentionCase) -> CaseReport:
     """Ask every backend about a case."""
     obstacles = {name: obstacle(case) for name, obstacle in OBSTACLES.items()}
     return CaseReport(where, number, case, choose(case), obstacles)
+
+
+def _blocks(cases: list[AttentionCase]) -> str | None:
+    """Say who computes plain blocks on the CPU, where there are any."""
+    if any(case.device != "cpu" or case.compiled for case in cases):
+        return None
+    obstacle = why_not()
+    if obstacle is None and any(
+        case.dtype not in (torch.float32, torch.bfloat16) for case in cases
+    ):
+        obstacle = "they are for float32 and bfloat16"
+    if obstacle is None:
+        return f"run by compiled kernels ({level()})"
+    return f"run by torch's operators, a few windows at a time (no compiled kernels: {obstacle})"
 
 
 def _attentions(network: nn.Module) -> Iterator[tuple[str, nn.Module]]:

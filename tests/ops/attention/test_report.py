@@ -92,6 +92,20 @@ def test_a_single_case_has_a_report_and_it_reads_well():
     assert lines[2] == "  reference  taken"
 
 
+def test_on_the_cpu_the_last_line_says_who_computes_plain_blocks(monkeypatch):
+    monkeypatch.setattr("swin_mm.ops.attention.report.why_not", lambda: None)
+    monkeypatch.setattr("swin_mm.ops.attention.report.level", lambda: "avx2")
+    net = SWINS[0]()
+    assert str(attention_report(net)).endswith("plain ones run by compiled kernels (avx2)")
+    assert "float32 and bfloat16" in attention_report(net, dtype=torch.float16).blocks
+    for elsewhere in (dict(device="cuda"), dict(compiled=True)):
+        report = attention_report(net, **elsewhere)
+        assert report.blocks is None and "plain ones" not in str(report)
+    monkeypatch.setattr("swin_mm.ops.attention.report.why_not", lambda: "not compiled")
+    assert "torch's operators" in attention_report(net).blocks
+    assert str(attention_report(net)).endswith("(no compiled kernels: not compiled)")
+
+
 def test_a_module_without_window_attention_is_refused():
     with pytest.raises(ValueError, match="got Linear without any; pass a backbone of swin_mm"):
         attention_report(nn.Linear(2, 2))
