@@ -93,12 +93,15 @@ def attention_report(
         return AttentionReport((_answer("", 1, attention),))
     training = attention.training if training is None else training
     found: list[CaseReport] = []
+    kinds: set[torch.dtype] = set()
     for where, module in _attentions(attention):
         case = _case_of(module, training=training, compiled=compiled)
+        kind = case.dtype if dtype is None else dtype
+        kinds.add(kind)
         case = replace(
             case,
             device=case.device if device is None else torch.device(device).type,
-            dtype=_widened(module, case.dtype if dtype is None else dtype),
+            dtype=_widened(module, kind),
         )
         if found and found[-1].case == case:
             found[-1] = replace(found[-1], number=found[-1].number + 1)
@@ -109,7 +112,7 @@ def attention_report(
             f"attention_report wants a network with window attention in it, got "
             f"{type(attention).__name__} without any; pass a backbone of swin_mm"
         )
-    return AttentionReport(tuple(found), _blocks([one.case for one in found]))
+    return AttentionReport(tuple(found), _blocks([one.case for one in found], kinds))
 
 
 def _answer(where: str, number: int, case: AttentionCase) -> CaseReport:
@@ -118,14 +121,12 @@ def _answer(where: str, number: int, case: AttentionCase) -> CaseReport:
     return CaseReport(where, number, case, choose(case), obstacles)
 
 
-def _blocks(cases: list[AttentionCase]) -> str | None:
+def _blocks(cases: list[AttentionCase], kinds: set[torch.dtype]) -> str | None:
     """Say who computes plain blocks on the CPU, where there are any."""
     if any(case.device != "cpu" or case.compiled for case in cases):
         return None
     obstacle = why_not()
-    if obstacle is None and any(
-        case.dtype not in (torch.float32, torch.bfloat16) for case in cases
-    ):
+    if obstacle is None and not kinds <= {torch.float32, torch.bfloat16}:
         obstacle = "they are for float32 and bfloat16"
     if obstacle is None:
         return f"run by compiled kernels ({level()})"
