@@ -54,6 +54,7 @@ RUN_BY = {
     "test_a_file_is_converted_there_and_back",
     r"make( [a-z-]+)?( [A-Z_]+=\S+)*$": "tests/test_makefile.py::test_make_alone_lists",
     r"pip install \.$": "tests/test_packaging.py::test_the_wheel_holds",
+    r"python setup\.py -q build_ext": "tests/test_packaging.py::test_kernels_of_changed_sources",
     r'pip install "\.\[[a-z,]+\]"$': "tests/docs/test_commands.py::test_every_extra",
     r"source \.venv/bin/activate$": "tests/docs/test_commands.py::test_make_leaves",
     r"benchmarks/gpu\.sh": "tests/benchmarks/test_gpu.py::test_the_script_goes_through",

@@ -1,5 +1,6 @@
 import importlib
 import os
+import re
 import runpy
 import shutil
 import sysconfig
@@ -74,6 +75,15 @@ def test_where_they_can_be_compiled_they_are_used():
     processor = torch.backends.cpu.get_cpu_capability()
     assert why_not() is None or processor in why_not(), "tests of kernels would be skipped"
     assert level() == (processor.lower() if why_not() is None else None)
+
+
+def test_the_page_shows_how_to_ask(root, capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", (root / "docs/kernels.md").read_text(), re.S)
+    exec(code, {})
+    assert capsys.readouterr().out.splitlines() == [
+        str(why_not()),
+        "turned off by without_kernels()",
+    ]
 
 
 def test_as_a_program_it_names_what_is_missing(folder, capsys):
