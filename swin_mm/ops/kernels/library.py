@@ -11,6 +11,7 @@ import ctypes
 import functools
 import os
 import sysconfig
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,17 +23,20 @@ from swin_mm.ops.kernels.recipe import OFF, PLATFORM, library_name, others
 _LEVELS = {"AVX512": ("avx512", "avx2"), "AVX2": ("avx2",)}
 _AGAIN = "install swin_mm again where g++ is found, as it was installed before"
 _turned_off = 0
+_counting = threading.Lock()
 
 
 @contextlib.contextmanager
 def without_kernels() -> Iterator[None]:
     """Compute with torch's own operators, to compare or to try; it holds for the whole process."""
     global _turned_off
-    _turned_off += 1
+    with _counting:  # adding to a number is not one step between threads
+        _turned_off += 1
     try:
         yield
     finally:
-        _turned_off -= 1
+        with _counting:
+            _turned_off -= 1
 
 
 def library() -> ctypes.CDLL | None:
