@@ -7,7 +7,7 @@ from torch import Tensor
 
 from swin_mm.ops.cache import BoundedCache
 from swin_mm.ops.calls import is_recorded, is_transformed
-from swin_mm.ops.kernels.attention import padded_table
+from swin_mm.ops.kernels.attention import lanes, padded_table
 from swin_mm.ops.masks import Region
 
 LIMIT = 16 * 2**20
@@ -76,7 +76,7 @@ class MaskCache:
                 table = padded_table(zeros.masked_fill_(~mask, float("-inf")))
             return table, table.nbytes
 
-        return self._cache.get((region.kind, window, "table"), make)
+        return self._cache.get((region.kind, window, lanes()), make)
 
 
 MASKS = MaskCache()

@@ -31,7 +31,8 @@ from swin_mm.ops.kernels import (
 
 Masks = Sequence[tuple[int, Tensor | None]]
 
-_MOST_TOKENS, _MOST_CHANNELS = 1024, 256
+# Of windows of 24 x 24; a backward pass holds several tables of them for each thread.
+_MOST_TOKENS, _MOST_CHANNELS = 576, 256
 
 
 class KernelKept(NamedTuple):

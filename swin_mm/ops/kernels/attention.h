@@ -18,7 +18,7 @@ struct Attention {
   const float* const* masks;              // of each, (N, rounded_up(N)) or null
   const float* cosine;                    // what cosines are multiplied with, (nH,), or null
   const int64_t* places;                  // row of each token in the result, -1 for none; or null
-  float scale;                            // what products are multiplied with, where cosine is null
+  float scale;                            // what products are multiplied with, where that is null
   int threads;
 
   const float* mask(long window) const {
@@ -26,6 +26,7 @@ struct Attention {
     while (window >= ends[region]) region++;
     return masks[region];
   }
+  float factor(long head) const { return cosine ? cosine[head] : scale; }
   long width() const { return heads * channels; }
   long row() const { return rounded_up(tokens); }
   long deep() const { return rounded_up(channels); }
@@ -33,9 +34,9 @@ struct Attention {
 
 // Queries, keys and values of one window and head in float32, padded with zeros to whole vectors.
 struct Head {
-  float *q, *k, *v;      // (N, deep); q scaled, and of length 1 before that where cosines are
+  float *q, *k, *v;      // (N, deep); q and k of length 1 where their cosines are wanted
   float *k_turned;       // (deep, row)
-  float *lengths;        // (2, N), of queries and keys, where cosines are
+  float *lengths;        // (2, row), of queries and keys, where cosines are
 
   static long floats(const Attention& with) {
     return 3 * with.tokens * with.deep() + with.deep() * with.row() + 2 * with.row();
@@ -63,42 +64,42 @@ inline void turn(const float* from, float* to, long rows, long deep) {
 }
 
 // Divide rows by their lengths, zeros by 1, as unit_length does.
-inline void to_unit_length(float* rows, float* lengths, long number, long deep, float factor) {
+inline void to_unit_length(float* rows, float* lengths, long number, long deep) {
   for (long i = 0; i < number; i++) {
     float* row = rows + i * deep;
     Floats squares = {};
     for (long c = 0; c < deep; c += LANES) squares += load(row + c) * load(row + c);
     float square = sum(squares);
     lengths[i] = square > 1e-24f ? std::sqrt(square) : (square == square ? 1.0f : square);
-    for (long c = 0; c < deep; c += LANES) store(row + c, load(row + c) * (factor / lengths[i]));
+    for (long c = 0; c < deep; c += LANES) store(row + c, load(row + c) / lengths[i]);
   }
 }
 
 template <typename T>
 inline void read_head(const Attention& with, const T* qkv, long window, long head, Head& to) {
   long width = with.width(), deep = with.deep(), first = head * with.channels;
-  float scale = with.cosine ? 1.0f : with.scale;
   const T* at = qkv + window * with.tokens * 3 * width + first;
   for (long i = 0; i < with.tokens; i++, at += 3 * width)
     along(with.channels, [&](long c, auto part) {
       const T* here = at + c;
       const float* given = with.given + first + c;
-      store(to.q + i * deep + c, (part.load(here) + part.load(given)) * scale);
+      store(to.q + i * deep + c, part.load(here) + part.load(given));
       store(to.k + i * deep + c, part.load(here + width) + part.load(given + width));
       store(to.v + i * deep + c, part.load(here + 2 * width) + part.load(given + 2 * width));
     });
   if (with.cosine) {
-    to_unit_length(to.q, to.lengths, with.tokens, deep, with.cosine[head]);
-    to_unit_length(to.k, to.lengths + with.row(), with.tokens, deep, 1.0f);
+    to_unit_length(to.q, to.lengths, with.tokens, deep);
+    to_unit_length(to.k, to.lengths + with.row(), with.tokens, deep);
   }
   turn(to.k, to.k_turned, with.tokens, deep);
 }
 
-// Add bias and mask to the scores of some queries, and make e^(score - largest) of them; return
-// through `shares` what each row is to be multiplied with to sum up to 1.
+// Scale the products of some queries, add bias and mask, and make e^(score - largest) of them;
+// return through `shares` what each row is to be multiplied with to sum up to 1.
 inline void exponentials(const Attention& with, float* scores, long head, const float* mask,
                          long first, long rows, float* shares) {
   long row = with.row();
+  const float factor = with.factor(head);
   float most[TALLEST];
   for (long r = 0; r < rows; r++) {
     float* at = scores + r * row;
@@ -106,7 +107,7 @@ inline void exponentials(const Attention& with, float* scores, long head, const 
     const float* hidden = mask ? mask + (first + r) * row : nullptr;
     Floats top = splat(-INFINITY);
     for (long j = 0; j < row; j += LANES) {
-      Floats x = load(at + j) + load(bias + j);
+      Floats x = load(at + j) * factor + load(bias + j);
       if (hidden) x += load(hidden + j);
       store(at + j, x);
       top = larger(x, top);
@@ -138,12 +139,13 @@ void attend(const Attention& with, const T* qkv, T* result) {
     for (long item = 0; item < with.windows * with.heads; item++) {
       long window = item / with.heads, number = item % with.heads;
       read_head(with, qkv, window, number, head);
+      const float* mask = with.mask(window);
       for (long i = 0; i < tokens; i += TALLEST) {
         long rows = tokens - i < TALLEST ? tokens - i : TALLEST;
         float shares[TALLEST];
         product({head.q + i * deep, deep, 1}, head.k_turned, row, scores, row, rows, with.channels,
                 row / LANES);
-        exponentials(with, scores, number, with.mask(window), i, rows, shares);
+        exponentials(with, scores, number, mask, i, rows, shares);
         product({scores, row, 1}, head.v, deep, sums, deep, rows, tokens, deep / LANES);
         for (long r = 0; r < rows; r++) {
           long place = window * tokens + i + r;

@@ -22,17 +22,17 @@ struct HeadSums {
   float& cosine(const Attention& with) { return *given(with, 3); }
 };
 
-// Go back through the division by a row's own length: `rows` hold what came of it, times `factor`.
+// Go back through the division by a row's own length: `rows` hold what came of it.
 inline void from_unit_length(const float* rows, const float* lengths, float* gradient, long number,
-                             long deep, float factor) {
+                             long deep) {
   for (long i = 0; i < number; i++) {
     const float* row = rows + i * deep;
     float* at = gradient + i * deep;
     Floats along = {};
     for (long c = 0; c < deep; c += LANES) along += load(at + c) * load(row + c);
-    float part = sum(along) / factor / factor;
+    const float part = sum(along);
     for (long c = 0; c < deep; c += LANES)
-      store(at + c, (load(at + c) - load(row + c) * part) * (factor / lengths[i]));
+      store(at + c, (load(at + c) - load(row + c) * part) / lengths[i]);
   }
 }
 
@@ -77,6 +77,7 @@ class HeadBackward {
     const long width = with_.width(), channels = with_.channels;
     read_head(with_, qkv, window, number, head_);
     turn(head_.v, v_turned_, tokens, deep);
+    const float *mask = with_.mask(window), factor = with_.factor(number);
     read_gradient(gradient, window, number);
     for (long i = 0; i < tokens; i += TALLEST) {
       long rows = std::min<long>(tokens - i, TALLEST);
@@ -85,24 +86,22 @@ class HeadBackward {
               row / LANES);
       product({above_ + i * deep, deep, 1}, v_turned_, row, of_scores, row, rows, channels,
               row / LANES);
-      exponentials(with_, scores, number, with_.mask(window), i, rows, shares);
+      exponentials(with_, scores, number, mask, i, rows, shares);
       softmax_backward(scores, of_scores, shares, i, rows);
     }
     T* to = result + window * tokens * 3 * width + number * channels;
     product({of_scores_, row, 1}, head_.k, deep, found_, deep, tokens, tokens, deep / LANES);
     if (with_.cosine) {
-      float factor = with_.cosine[number];
       Floats all = {};
       for (long at = 0; at < tokens * deep; at += LANES)
         all += load(found_ + at) * load(head_.q + at);
-      sums_.cosine(with_) += sum(all) / factor;
-      from_unit_length(head_.q, head_.lengths, found_, tokens, deep, factor);
+      sums_.cosine(with_) += sum(all);
+      from_unit_length(head_.q, head_.lengths, found_, tokens, deep);
     }
-    write_gradient(with_, found_, to, with_.cosine ? 1.0f : with_.scale, sums_.given(with_, 0));
+    write_gradient(with_, found_, to, factor, sums_.given(with_, 0));
     product({of_scores_, 1, row}, head_.q, deep, found_, deep, tokens, tokens, deep / LANES);
-    if (with_.cosine)
-      from_unit_length(head_.k, head_.lengths + row, found_, tokens, deep, 1.0f);
-    write_gradient(with_, found_, to + width, 1.0f, sums_.given(with_, 1));
+    if (with_.cosine) from_unit_length(head_.k, head_.lengths + row, found_, tokens, deep);
+    write_gradient(with_, found_, to + width, factor, sums_.given(with_, 1));
     product({weights_, 1, row}, above_, deep, found_, deep, tokens, tokens, deep / LANES);
     write_gradient(with_, found_, to + 2 * width, 1.0f, sums_.given(with_, 2));
   }
@@ -112,10 +111,13 @@ class HeadBackward {
     for (long i = 0; i < with_.tokens; i++) {
       long place = window * with_.tokens + i;
       if (with_.places) place = with_.places[place];
+      float* to = above_ + i * with_.deep();
+      if (place < 0) {
+        std::memset(to, 0, with_.deep() * sizeof(float));
+        continue;
+      }
       const T* at = gradient + place * with_.width() + number * with_.channels;
-      along(with_.channels, [&](long c, auto part) {
-        store(above_ + i * with_.deep() + c, place < 0 ? Floats{} : part.load(at + c));
-      });
+      along(with_.channels, [&](long c, auto part) { store(to + c, part.load(at + c)); });
     }
   }
 

@@ -1,4 +1,4 @@
-// What Python calls: C functions over pointers. Those that take tensors are in __init__.py.
+// What Python calls: C functions over pointers. Those that take tensors are in rows.py and attention.py.
 //
 // `halves` say of which kind tensors are, a bit each: 0 float32, 1 bfloat16.
 #pragma once

@@ -1,11 +1,12 @@
 // Vectors of floats in the compiler's own notation, and what is loaded into and stored from them.
 //
-// GCC and Clang turn these types into the widest registers that they may use, so that one source
+// The compiler turns these types into the widest registers that it may use, so that one source
 // serves every kind of processor. Everything is computed in float32; bfloat16 is a way to store.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -201,6 +202,10 @@ class Scratch {
  public:
   explicit Scratch(long floats)
       : at_(static_cast<float*>(std::aligned_alloc(64, (floats * 4 + 127) / 64 * 64))) {
+    if (!at_) {  // torch would have failed before: these are a few MB at most
+      std::fputs("swin_mm: no memory left for the kernels\n", stderr);
+      std::abort();
+    }
     std::memset(at_, 0, floats * 4);
   }
   ~Scratch() { std::free(at_); }
