@@ -42,6 +42,7 @@ def test_a_thousand_random_sizes_leave_little_more_than_fifty_did(root, tmp_path
         assert all(cache["holds"] <= cache["limit"] for cache in found["kept"].values()), name
 
 
+@pytest.mark.usefixtures("worker")
 def test_caches_of_many_sizes_stay_within_their_bytes(monkeypatch):
     cache = ChunkCache(limit=100_000)
     monkeypatch.setattr("swin_mm.layers.chunk_job.CHUNKS", cache)
@@ -118,6 +119,7 @@ def run(model, mode):
     return [*(out.detach() for out in maps), *(p.grad.clone() for p in model.parameters())]
 
 
+@pytest.mark.usefixtures("worker")
 @pytest.mark.parametrize("with_cp", [False, True])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_nothing_that_is_kept_survives_a_change_of_weights(kind, change, with_cp):
@@ -133,6 +135,7 @@ def test_nothing_that_is_kept_survives_a_change_of_weights(kind, change, with_cp
         assert found[0].dtype != old[0].dtype or not torch.equal(found[0], old[0])
 
 
+@pytest.mark.usefixtures("worker")
 def test_copies_share_nothing(kind):
     model = randomise(kind(**SIZES, with_cp=True))
     before = run(model, "training")
@@ -141,6 +144,7 @@ def test_copies_share_nothing(kind):
     assert all(map(torch.equal, run(model, "training"), before))
 
 
+@pytest.mark.usefixtures("worker")
 def test_eight_threads_with_sizes_of_their_own_equal_one(kind, monkeypatch):
     """They train, in caches so small that the threads push out each other's values."""
     monkeypatch.setattr("swin_mm.layers.chunk_job.CHUNKS", ChunkCache(limit=20_000))

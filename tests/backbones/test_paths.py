@@ -1,11 +1,14 @@
 """Inference, training and recomputing, in one piece or by chunks: what holds on each of them."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from random_weights import randomise, worst_difference
 
 from swin_mm import SwinTransformer, SwinTransformerV2
 from swin_mm.ops.chunks import ChunkCache
+from swin_mm.ops.kernels import without_kernels
 
 SIZES = {"embed_dims": 8, "depths": (2, 2), "num_heads": (1, 2), "strides": (4, 2)}
 SIZES |= {"out_indices": (0, 1)}
@@ -17,14 +20,19 @@ def build(request):
     return lambda **options: randomise(request.param(**{**SIZES, **options}))
 
 
-@pytest.fixture(params=["by chunks", "whole"])
+@pytest.fixture(params=["by kernels", "by operators", "whole"])
 def division(request, monkeypatch):
-    """Several chunks to a map, or none."""
+    """Several chunks to a map, by either worker, or none."""
     if request.param == "whole":
         monkeypatch.setattr("swin_mm.layers.block.can_run_by_chunks", lambda *_: False)
+        yield
         return
+    if request.param == "by kernels":
+        request.getfixturevalue("kernels")
     monkeypatch.setattr("swin_mm.ops.chunks.BYTES", 800)
     monkeypatch.setattr("swin_mm.layers.chunk_job.CHUNKS", ChunkCache())
+    with without_kernels() if request.param == "by operators" else nullcontext():
+        yield
 
 
 @pytest.fixture

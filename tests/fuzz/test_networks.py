@@ -2,6 +2,7 @@
 
 import math
 import operator
+from contextlib import nullcontext
 
 import brute_force_network
 import pytest
@@ -10,12 +11,14 @@ from drawn_networks import MEMORY, build, is_close, options, pictures, sizes, wo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from swin_mm.ops.kernels import without_kernels
 from swin_mm.ops.mask_cache import MASKS
 
 FUZZ = settings.get_profile("fuzz")
 TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-3}  # of the largest value
 HALF = [torch.float16, torch.bfloat16]
 DTYPES = [*TOLERANCES, *HALF]
+WORKERS = {"kernels, if any": nullcontext, "operators": without_kernels}
 
 
 @st.composite
@@ -65,14 +68,15 @@ def tolerances(net, version, made_of, x, truth):
     cases(),
     st.sampled_from([*TOLERANCES, *HALF]),
     st.sampled_from(["no_grad", "inference", "grad"]),
+    st.sampled_from([*WORKERS]),
 )
-def test_any_network_finds_what_the_definition_says(counted, case, dtype, mode):
+def test_any_network_finds_what_the_definition_says(counted, case, dtype, mode, worker):
     counted()
     version, made_of, size, memory = case
     net = build(version, made_of).to(dtype).train(mode == "grad")
     x = pictures(size, made_of["in_channels"], memory=memory).to(dtype)
     modes = {"no_grad": torch.no_grad, "inference": torch.inference_mode, "grad": torch.enable_grad}
-    with modes[mode]():
+    with WORKERS[worker](), modes[mode]():
         maps = net(x)
     with torch.no_grad():
         truth = definition(net, version, made_of, x)
@@ -86,12 +90,12 @@ def test_any_network_finds_what_the_definition_says(counted, case, dtype, mode):
 
 
 @FUZZ
-@given(cases(), st.sampled_from([torch.float64, torch.float32]), st.booleans())
-def test_any_network_learns_what_the_definition_says(counted, case, dtype, watched):
+@given(cases(), st.sampled_from([torch.float64, torch.float32]), st.sampled_from([*WORKERS, "-"]))
+def test_any_network_learns_what_the_definition_says(counted, case, dtype, worker):
     counted()
     version, made_of, size, memory = case
     net = build(version, made_of).to(dtype)
-    if watched:  # module by module, as under hooks, instead of by chunks
+    if worker == "-":  # module by module, as under hooks, instead of by chunks
         for module in net.modules():
             module.register_forward_hook(lambda *_: None)
     x = pictures(size, made_of["in_channels"], memory=memory).to(dtype).requires_grad_()
@@ -104,7 +108,8 @@ def test_any_network_learns_what_the_definition_says(counted, case, dtype, watch
         )
         return torch.autograd.grad(total, wanted, allow_unused=True)
 
-    found = gradients(net(x), [x, *learned.values()])
+    with WORKERS.get(worker, nullcontext)():
+        found = gradients(net(x), [x, *learned.values()])
     exact_x = x.detach().double().requires_grad_()
     weights = {name: p.detach().double() for name, p in net.named_parameters()}
     exact_weights = {name: weights[name].requires_grad_() for name in learned}

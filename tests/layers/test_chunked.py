@@ -24,6 +24,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.usefixtures("worker")
 @pytest.mark.parametrize("size", [(1, 1), (31, 33), (56, 224), (90, 130)])
 @pytest.mark.parametrize("changes", CHANGES, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
@@ -66,6 +67,7 @@ def test_stochastic_depth_drops_the_same_pictures(kind, with_cp, whole):
     assert_alike(run(), whole(run))
 
 
+@pytest.mark.usefixtures("worker")
 @pytest.mark.parametrize("with_cp", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients_of_frozen_parameters_are_not_computed(kind, with_cp, monkeypatch):
@@ -118,6 +120,7 @@ def test_half_precision_is_as_near_to_double_as_on_the_whole(kind, with_cp, mode
     assert statistics.median(ours.values()) < 1.25 * statistics.median(theirs.values())
 
 
+@pytest.mark.usefixtures("worker")
 def test_a_hook_sees_the_whole_map_and_changes_no_number():
     model, x, seen = build(SwinTransformer).eval(), torch.randn(1, 3, 90, 130), []
     with torch.no_grad():
@@ -145,6 +148,7 @@ def test_dropout_does_not_depend_on_chunks(whole):
     assert all(map(torch.equal, run(), whole(run)))
 
 
+@pytest.mark.usefixtures("worker")
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_that_is_kept_survives_a_change_of_weights(kind, whole):
     model, x = build(kind).eval(), torch.randn(1, 3, 60, 70)
@@ -165,6 +169,7 @@ def test_nothing_that_is_kept_survives_a_change_of_weights(kind, whole):
     assert same()
 
 
+@pytest.mark.usefixtures("worker")
 def test_training_follows_inference_mode():
     model, x = build(SwinTransformer, with_cp=True), torch.randn(1, 3, 60, 70)
     with torch.inference_mode():
@@ -172,6 +177,7 @@ def test_training_follows_inference_mode():
     assert gradients(model, x)["stages.0.blocks.1.norm1.weight"].abs().sum() > 0
 
 
+@pytest.mark.usefixtures("worker")
 def test_threads_through_one_network_equal_one_after_the_other():
     model = build(SwinTransformer).eval()
     pictures = [torch.randn(1, 3, 20 + 3 * i, 90 - 2 * i) for i in range(16)]

@@ -27,6 +27,7 @@ def test_a_gradient_of_a_gradient_is_that_of_the_whole(kind, with_cp, whole):
     assert_alike(found, whole(again))
 
 
+@pytest.mark.usefixtures("worker")
 def test_backward_may_run_twice_where_its_graph_is_retained():
     model, x = build(SwinTransformer), torch.randn(1, 3, 60, 70)
     out = model(x)[1].sum()
@@ -36,6 +37,7 @@ def test_backward_may_run_twice_where_its_graph_is_retained():
     assert torch.equal(model.stages[0].blocks[0].attn.w_msa.qkv.weight.grad, 2 * first)
 
 
+@pytest.mark.usefixtures("worker")
 def test_a_weight_that_changes_before_the_backward_pass_is_an_error():
     model, x = build(SwinTransformer), torch.randn(1, 3, 60, 70)
     out = model(x)[1].sum()
@@ -54,6 +56,7 @@ def test_derivatives_forwards_are_those_of_differences():
     assert worst_difference(found, wanted) < 1e-6
 
 
+@pytest.mark.usefixtures("worker")
 @pytest.mark.parametrize("with_cp", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_default_device_is_not_where_chunks_are_made(kind, with_cp):
@@ -103,6 +106,7 @@ def test_gradients_of_many_outputs_come_at_once():
         assert worst_difference(one, alone) < 1e-9
 
 
+@pytest.mark.usefixtures("worker")
 def test_a_network_maps_over_batches():
     model, x = build(SwinTransformer).eval().requires_grad_(False), torch.randn(2, 1, 3, 40, 50)
     found = torch.func.vmap(lambda x: model(x)[1])(x)
@@ -119,6 +123,7 @@ def test_a_trace_can_be_saved(tmp_path):
         assert worst_difference(found, model(x)[1]) < 1e-5
 
 
+@pytest.mark.usefixtures("worker")
 @pytest.mark.parametrize("with_cp", [False, True])
 def test_no_pictures_give_no_maps_and_gradients_of_zero(with_cp):
     model = build(SwinTransformer, with_cp=with_cp)

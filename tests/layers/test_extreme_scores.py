@@ -5,6 +5,7 @@ and what a block gives in half precision can be told apart from a block whose sc
 """
 
 import copy
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -12,10 +13,12 @@ from random_weights import worst_difference
 from torch import nn
 
 from swin_mm.layers import BlockOptions, CosineWindowAttention, SwinBlock, WindowAttention
+from swin_mm.ops.kernels import without_kernels
 
 CHANNELS, HEADS, LARGE = 32, 2, 1024
 DTYPES = {"half": torch.float16, "bfloat16": torch.bfloat16, "autocast": torch.float32}
-PATHS = ["modules", "in one piece", "chunks", "chunks that learn", "chunks computed again"]
+CHUNKS = ["chunks", "chunks that learn", "chunks computed again"]
+PATHS = ["modules", "in one piece", *CHUNKS, *(f"{path}, by operators" for path in CHUNKS)]
 
 
 def a_block(version, *, with_cp):
@@ -68,6 +71,7 @@ def run(block, x, *, learns):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_block_finds_what_it_finds_in_float64(version, dtype, path, small_chunks, monkeypatch):
+    path, by_operators = path.removesuffix(", by operators"), path.endswith("by operators")
     block = a_block(version, with_cp=path == "chunks computed again")
     with torch.no_grad():
         truth = copy.deepcopy(block).double()(tokens().double())
@@ -76,7 +80,8 @@ def test_a_block_finds_what_it_finds_in_float64(version, dtype, path, small_chun
         block.ffn.register_forward_hook(lambda *_: None)  # watched: no chunks
     if path == "in one piece":  # as compilers see it
         monkeypatch.setattr(block.attn, "_attend_by_region", block.attn._attend_at_once)
-    with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "autocast"):
+    off = without_kernels() if by_operators else nullcontext()
+    with off, torch.autocast("cpu", torch.bfloat16, enabled=dtype == "autocast"):
         found, *gradients = run(block, tokens().to(DTYPES[dtype]), learns=path != "chunks")
     coarse = torch.bfloat16 if dtype == "autocast" else DTYPES[dtype]
     assert worst_difference(found.double(), truth) < 8 * torch.finfo(coarse).eps
