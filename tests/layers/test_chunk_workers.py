@@ -215,3 +215,47 @@ def test_a_loaders_worker_may_run_a_network_that_its_parent_ran(threads):
         maps, batch_size=2, num_workers=1, multiprocessing_context="fork", timeout=60
     )
     assert worst_difference(next(iter(loader)), wanted) < 1e-5
+
+
+def test_a_gradient_of_a_gradient_goes_by_the_reference_whoever_went_forwards(workers):
+    model, x = build(SwinTransformer), torch.randn(1, 3, 30, 40)
+
+    def again(model, x):
+        given = x.requires_grad_()
+        (first,) = torch.autograd.grad(model(given)[1].sin().sum(), given, create_graph=True)
+        first.square().sum().backward()
+        return {name: p.grad.double() for name, p in model.named_parameters() if p.grad is not None}
+
+    found = again(model, x)
+    assert set(workers()) == {ByKernels}
+    model.zero_grad()
+    assert_alike(found, again(model.double(), x.detach().double()), bound=1e-3)
+
+
+def test_tied_weights_have_one_gradient_each(workers):
+    one, x = block(), torch.randn(2, 15, 20, 8)
+    one.norm2 = one.norm1
+    one.attn.w_msa.proj.bias = one.ffn.layers[1].bias
+
+    def learn(x):
+        weights = list(one.parameters())
+        found = torch.autograd.grad(one(x).sin().sum(), weights)
+        return {str(place): gradient.double() for place, gradient in enumerate(found)}
+
+    found = learn(x)
+    assert workers() == [ByKernels]
+    one.double()
+    assert_alike(found, learn(x.double()), bound=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_picture_of_no_numbers_spoils_no_other_picture(dtype, workers):
+    model, x = build(SwinTransformer).eval(), torch.randn(3, 3, 30, 40)
+    with torch.autocast("cpu", torch.bfloat16, enabled=dtype is torch.bfloat16), torch.no_grad():
+        wanted = model(x)
+        x[1, 0, 7, 9] = float("nan")
+        found = model(x)
+    assert set(workers()) == {ByKernels}
+    for one, clean in zip(found, wanted, strict=True):
+        assert one[1].isnan().any()
+        assert torch.equal(one[::2], clean[::2])
