@@ -10,7 +10,7 @@ from kernel_tensors import DTYPES, RUNS, assert_near, guarded
 from swin_mm.ops.kernels.attention import padded_table
 
 FUZZ = settings.get_profile("kernels")
-TOKENS, HEAD = (1, 4, 6, 8, 15, 16, 17, 49), (1, 5, 8, 16, 17, 32)
+TOKENS, HEAD = (1, 4, 6, 8, 15, 16, 17, 40, 49, 70), (1, 5, 8, 16, 17, 32, 40, 70)
 
 pytestmark = pytest.mark.usefixtures("level")
 
@@ -191,3 +191,11 @@ def test_tables_have_rows_of_whole_vectors_that_end_in_minus_infinity(level):
         assert table.is_contiguous()
         assert torch.equal(table[..., :tokens], scores.float())
         assert (table[..., tokens:] == float("-inf")).all()
+
+
+@pytest.mark.parametrize("tokens", range(1, 80, 6))
+@pytest.mark.parametrize("transposed", [False, True])
+def test_every_number_of_vectors_and_rows_has_its_tile(tokens, transposed):
+    """Products go by tiles of some rows and vectors; what is left over has tiles of its own."""
+    case = a_case(80 - tokens if transposed else tokens, 1, tokens, windows=(1,))
+    assert_near(attend(case), exact(case))
