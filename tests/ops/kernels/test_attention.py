@@ -194,8 +194,8 @@ def test_tables_have_rows_of_whole_vectors_that_end_in_minus_infinity(level):
 
 
 @pytest.mark.parametrize("tokens", range(1, 80, 6))
-@pytest.mark.parametrize("transposed", [False, True])
-def test_every_number_of_vectors_and_rows_has_its_tile(tokens, transposed):
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_every_number_of_vectors_and_rows_has_its_tile(tokens, mirrored):
     """Products go by tiles of some rows and vectors; what is left over has tiles of its own."""
-    case = a_case(80 - tokens if transposed else tokens, 1, tokens, windows=(1,))
+    case = a_case(80 - tokens if mirrored else tokens, 1, tokens, windows=(1,))
     assert_near(attend(case), exact(case))
