@@ -21,14 +21,18 @@ struct Moments {
 };
 
 INLINE Moments moments_of(const float* row, long channels, float eps) {
-  Floats all = {}, squares = {};
+  Floats all = {}, rest = {}, squares = {};
   for (long c = 0; c < channels; c += LANES) all += load(row + c);
-  const float mean = sum(all) / channels;
+  const float near = sum(all) / channels;
   along(channels, [&](long c, auto part) {
-    const Floats x = part.keep(load(row + c) - mean);
+    const Floats x = part.keep(load(row + c) - near);
+    rest += x;
     squares += x * x;
   });
-  return {mean, 1.0f / std::sqrt(sum(squares) / channels + eps)};
+  // What rounding left out of the mean is found again beside it: of large values that are all the
+  // same, nothing else would be left.
+  const float left = sum(rest) / channels, variance = sum(squares) / channels - left * left;
+  return {near + left, 1.0f / std::sqrt((variance < 0.0f ? 0.0f : variance) + eps)};
 }
 
 // Write a row, normed or as it is.

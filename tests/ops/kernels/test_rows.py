@@ -157,3 +157,14 @@ def test_norms_of_large_and_small_numbers_are_finite():
     result, norm = torch.empty_like(x), a_norm(33)
     take_normed(x, torch.arange(16), result, norm=norm, moments=None)
     assert_near(result, normed(x.double(), norm))
+
+
+@pytest.mark.parametrize("channels", [5, 96, 97])
+@pytest.mark.parametrize("value", [12345.67, -3e6, 1e-3])
+def test_a_row_of_one_value_is_normed_to_the_bias(channels, value):
+    """However large it is: the mean's rounding must not be taken for a deviation."""
+    norm, x = a_norm(channels, eps=1e-5), torch.full((3, channels), value)
+    result, moments = torch.empty_like(x), torch.empty(3, 2)
+    take_normed(x, torch.arange(3), result, norm=norm, moments=moments)
+    torch.testing.assert_close(result, norm.bias.expand_as(x), rtol=0, atol=1e-3)
+    torch.testing.assert_close(moments[:, 0], x[:, 0], rtol=1e-7, atol=0)
