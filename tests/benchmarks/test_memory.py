@@ -27,5 +27,5 @@ def test_a_process_that_fails_is_told_with_its_last_words(cell, monkeypatch, tmp
 def test_the_peak_is_seen_after_memory_was_given_back():
     Path("/proc/self/clear_refs").write_text("5")
     before = resident_peak()
-    torch.ones(64, 2**18)  # 64 MB
-    assert resident_peak() - before > 60 * 2**20
+    torch.ones(256, 2**18)  # 256 MB; some of what was resident may be given back meanwhile
+    assert resident_peak() - before > 200 * 2**20
