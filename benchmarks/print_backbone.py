@@ -8,7 +8,9 @@ Without results the README says nothing of speed, and there is no picture.
 
 import argparse
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.plot import draw, mark_of, save
 from bench.tables import FILES, Book, full_table, read, said_machine, said_runs, short_table, unable
@@ -16,6 +18,7 @@ from bench.tables import FILES, Book, full_table, read, said_machine, said_runs,
 ROOT = Path(__file__).parents[1]
 RESULTS = Path("benchmarks/results")
 PICTURE = Path("docs/pictures/speed.png")
+AVX2 = RESULTS / "avx2"
 BOOK, FULL = Path("README.md"), Path("benchmarks/README.md")
 
 
@@ -36,7 +39,8 @@ MMDetection's without its `with_cp`.
 
 ![Time beside other Swins, growth with the picture, and memory]({PICTURE})
 
-How it is measured, and all other figures: [benchmarks/README.md]({FULL})."""
+How it is measured, all other figures, and those of a processor with AVX2 alone:
+[benchmarks/README.md]({FULL})."""
 
 
 def full_part(book: Book) -> str:
@@ -53,16 +57,43 @@ def full_part(book: Book) -> str:
     )
 
 
-PARTS = {BOOK: ("speed", short_part), FULL: ("backbone", full_part)}
-"""The mark of the part of a page, and what prints it."""
+def other_part(book: Book) -> str:
+    """The runs on a second machine, and Swin-T there."""
+    if not book.entries:
+        return "Not measured yet."
+    return f"{said_runs(book)}\n\n{short_table(book)}"
 
 
-def filled(page: Path, text: str, book: Book) -> str:
-    """Put a page's part between its marks."""
-    name, part = PARTS[page]
-    mark = f"<!-- {name} -->"
-    body = part(book)
-    return re.sub(f"{mark}.*?{mark}", lambda _: f"{mark}\n{body}\n{mark}", text, flags=re.S)
+class Part(NamedTuple):
+    """A part of a page, between two marks, that is printed from results.
+
+    Attributes:
+        page: the page.
+        name: in the marks.
+        folder: of the results.
+        text: makes the part.
+    """
+
+    page: Path
+    name: str
+    folder: Path
+    text: Callable[[Book], str]
+
+    @property
+    def mark(self) -> str:
+        return f"<!-- {self.name} -->"
+
+    def fill(self, text: str, book: Book) -> str:
+        """Put the part into the text of its page."""
+        body = f"{self.mark}\n{self.text(book)}\n{self.mark}"
+        return re.sub(f"{self.mark}.*?{self.mark}", lambda _: body, text, flags=re.S)
+
+
+PARTS = (
+    Part(BOOK, "speed", RESULTS, short_part),
+    Part(FULL, "backbone", RESULTS, full_part),
+    Part(FULL, "backbone, avx2", AVX2, other_part),
+)
 
 
 def main() -> None:
@@ -71,16 +102,17 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--root", type=Path, default=ROOT, help="another folder with the pages")
     args = parser.parse_args()
+    for part in PARTS:
+        book = read(args.root / part.folder)
+        if args.write:
+            file = args.root / part.page
+            text = file.read_text(encoding="utf-8")
+            file.write_text(part.fill(text, book), encoding="utf-8")
+        else:
+            print(part.text(book), end="\n\n")
     folder = args.root / RESULTS
     book = read(folder)
-    if not args.write:
-        print("\n\n".join(part(book) for _, part in PARTS.values()))
-        return
-    for page in PARTS:
-        file = args.root / page
-        text = file.read_text(encoding="utf-8")
-        file.write_text(filled(page, text, book), encoding="utf-8")
-    if book.entries:
+    if args.write and book.entries:
         save(draw(book), args.root / PICTURE, mark_of(folder))
 
 

@@ -14,23 +14,49 @@ import statistics
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from bench.networks import Entrant, build_mmdet, build_ours, draw_weights, step
 from bench.results import this_run
-from torch.profiler import ProfilerActivity, profile
+from torch.profiler import ProfilerActivity, profile, record_function
+
+from swin_mm.ops.kernels import library
 
 KINDS = {
     "matrix products": ("mm", "addmm", "_linear_pointwise", "mkldnn_convolution"),
+    "attention, compiled": ("swin_mm_attend", "swin_mm_attend_backward"),
     "attention, fused": ("_scaled_dot_product_flash_attention_for_cpu",),
     "attention, written out": ("bmm", "_softmax", "_softmax_backward_data"),
+    "norms, residuals and windows, compiled": tuple(
+        f"swin_mm_{name}" for name in ("take_normed", "add_branch", "gradient_rows")
+    ),
+    "GELU, compiled": ("swin_mm_gelu", "swin_mm_gelu_backward"),
     "copies": ("copy_", "cat", "index_select", "index_copy_", "index_fill_", "index", "fill_"),
     "norms": ("native_layer_norm", "native_layer_norm_backward"),
     "GELU": ("gelu", "gelu_", "gelu_backward"),
     "sums": ("add", "add_", "sum", "mul", "mul_"),
 }
-"""Names of operators without their namespaces."""
+"""Names of operators without their namespaces, and of our kernels."""
+
+
+def show_kernels() -> None:
+    """Let the profiler see the compiled kernels, which are no operators of torch's."""
+    kernels = library()
+    for name in itertools.chain(*KINDS.values()):
+        if kernels is not None and name.startswith("swin_mm_"):
+            setattr(kernels, name, seen(name, getattr(kernels, name)))
+
+
+def seen(name: str, function: Callable) -> Callable:
+    """Give a function a name that the profiler reports."""
+
+    def call(*args: object) -> object:
+        with record_function(f"kernels::{name}"):
+            return function(*args)
+
+    return call
 
 
 def profiled(entrant: Entrant, x: torch.Tensor, *, trains: bool, precision: str) -> Counter:
@@ -58,6 +84,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    show_kernels()
     x, results = torch.randn(args.batch, 3, *args.size), {}
     state = draw_weights(build_ours("tiny")).state_dict()
     for trains, precision in itertools.product((False, True), ("fp32", "bf16 autocast")):

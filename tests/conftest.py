@@ -57,6 +57,14 @@ def worker(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
+def half_products(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """Say whether the processor has instructions for half precision, whatever this one has."""
+    from swin_mm.ops import products
+
+    return lambda has: monkeypatch.setattr(products, "has_half_products", lambda dtype: has)
+
+
+@pytest.fixture
 def threads() -> Iterator[Callable[[int], None]]:
     """Sets how many threads torch has, until the test is over."""
     import torch

@@ -13,6 +13,7 @@ from torch import Tensor
 from swin_mm.ops.block import MapPlaces, WindowBatch
 from swin_mm.ops.chunks import CHUNKS, Chunk, tokens_for
 from swin_mm.ops.mask_cache import MASKS
+from swin_mm.ops.products import asked_dtype, product_dtype
 from swin_mm.ops.windows import WindowPlan
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class ChunkJob:
         plan: where the windows of each map lie.
         mask_padding: whether padded tokens are hidden.
         factors: of stochastic depth.
-        dtype: what linear layers compute in.
+        dtype: what linear layers compute in, float32 where half precision is asked for and slower.
         recompute: keep the block's input alone for the backward pass.
     """
 
@@ -42,15 +43,14 @@ class ChunkJob:
 
     @classmethod
     def of(cls, block: SwinBlock, x: Tensor, factors: Factors) -> ChunkJob:
-        attn, device = block.attn, x.device.type
+        attn = block.attn
         plan = WindowPlan.of(
             (x.shape[1], x.shape[2]),
             attn.w_msa.window_size,
             shifted=attn.shifted,
             small_maps=attn.small_maps,
         )
-        cast = torch.is_autocast_enabled(device) and x.dtype != torch.float64
-        dtype = torch.get_autocast_dtype(device) if cast else x.dtype
+        dtype = product_dtype(asked_dtype(x), x.device)
         return cls(plan, attn.mask_padding, factors, dtype, block.with_cp)
 
     def chunks(self, x: Tensor) -> Iterator[tuple[slice, Chunk, WindowBatch]]:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from swin_mm.layers.plain import are_plain
 from swin_mm.ops.calls import is_plain_call
+from swin_mm.ops.products import multiply
 from swin_mm.ops.views import join_axes, split_axes
 
 NormFactory = Callable[[int], nn.Module]
@@ -56,9 +57,16 @@ class PatchEmbed(nn.Module):
             x = F.pad(x, (0, pw)) if widened else x
             if is_plain_call(x):  # so it comes out as the tokens are wanted, and faster by half
                 x = x.contiguous(memory_format=torch.channels_last)
-        x = self.projection(x).permute(0, 2, 3, 1)
+        x = self._project(x).permute(0, 2, 3, 1)
         x = x[:, :, :1].contiguous() if widened else x
         return x if self.norm is None else self.norm(x)
+
+    def _project(self, x: Tensor) -> Tensor:
+        """Map (B, in_channels, H, W) to (B, C, H / patch, W / patch)."""
+        conv = self.projection
+        if type(conv) is nn.Conv2d and is_plain_call(x) and are_plain([conv], x):
+            return multiply(conv._conv_forward, x, conv.weight, conv.bias)
+        return conv(x)
 
 
 class PatchMerging(nn.Module):
@@ -129,7 +137,7 @@ class PatchMerging(nn.Module):
         if self.norm is not None and not self.post_norm:
             affine = (_by_neighbour(t) for t in (self.norm.weight, self.norm.bias))
             x = F.layer_norm(x, (4 * channels,), *affine, self.norm.eps)
-        x = F.linear(x, _by_neighbour(self.reduction.weight), self.reduction.bias)
+        x = multiply(F.linear, x, _by_neighbour(self.reduction.weight), self.reduction.bias)
         return x if self.norm is None or not self.post_norm else self.norm(x)
 
     def _is_plain(self, x: Tensor) -> bool:

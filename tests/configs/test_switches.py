@@ -3,7 +3,7 @@
 One config of each method stands for the others, which differ from it in numbers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -131,9 +131,10 @@ def test_mixed_precision_keeps_all_else_of_the_optimizer(
 
 @pytest.mark.parametrize("name", STEPS)
 def test_a_loss_in_half_precision_is_finite(
-    name: str, step, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    name: str, step, monkeypatch: pytest.MonkeyPatch, half_products: Callable[[bool], None]
 ) -> None:
     """As `--amp` computes it on a GPU; but for NMS, which mmcv has in float32 alone on a CPU."""
+    half_products(True)
     before = OptimWrapper.optim_context
 
     @contextmanager

@@ -39,7 +39,13 @@ def test_the_blocks_own_options_are_what_is_done():
     ],
     ids=str,
 )
-def test_linear_layers_compute_in_what_autocast_says_but_for_float64(given, cast, wanted):
+@pytest.mark.parametrize("has", [True, False])
+def test_linear_layers_compute_in_what_autocast_says_but_for_float64(
+    given, cast, wanted, has, half_products
+):
+    """And but for half precision where the processor has no instructions for it."""
+    half_products(has)
+    wanted = wanted if has else torch.promote_types(wanted, torch.float32)
     with torch.autocast("cpu", cast or torch.bfloat16, enabled=cast is not None):
         assert a_job(torch.randn(1, 9, 11, 8).to(given)).dtype == wanted
 

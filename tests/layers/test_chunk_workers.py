@@ -107,7 +107,10 @@ def test_kernels_are_for_float32_and_bfloat16(dtype, wanted, workers):
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_under_autocast_it_is_the_dtype_of_the_linear_layers_that_counts(dtype, workers):
+def test_under_autocast_it_is_the_dtype_of_the_linear_layers_that_counts(
+    dtype, workers, half_products
+):
+    half_products(True)
     one, x = block(), torch.randn(1, 8, 9, 8)
     with torch.no_grad(), torch.autocast("cpu", dtype):
         one(x)

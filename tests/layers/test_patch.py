@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
+from random_weights import randomise, worst_difference
 from torch import nn
 
 from swin_mm.layers import PatchEmbed, PatchMerging
@@ -99,3 +100,43 @@ def test_a_single_column_of_patches_is_right_whoever_asks(call):
     x = torch.randn(2, 3, 36, 4).bfloat16()
     exact = copy.deepcopy(embed).double()(x.double())
     assert (call(embed, x).double() - exact).abs().max() < 2e-2 * exact.abs().max()
+
+
+PARTS = {
+    "embed": (lambda: PatchEmbed(3, 8, patch_size=(4, 4), norm=nn.LayerNorm), (2, 3, 9, 14)),
+    "merge": (lambda: PatchMerging(6, 12, stride=2, norm=nn.LayerNorm), (2, 5, 8, 6)),
+}
+
+
+@pytest.mark.parametrize("mode", ["pure", "autocast"])
+@pytest.mark.parametrize("has", [True, False])
+@pytest.mark.parametrize("part", PARTS)
+def test_products_are_of_float32_where_half_precision_is_slow(
+    part, has, mode, half_products, monkeypatch
+):
+    half_products(has)
+    make, shape = PARTS[part]
+    layer, x, met = randomise(make()), torch.randn(shape), []
+    exact = layer(x)
+    for name in ("linear", "conv2d"):
+        product = getattr(F, name)
+        monkeypatch.setattr(
+            F, name, lambda x, *rest, product=product: met.append(x.dtype) or product(x, *rest)
+        )
+    if mode == "pure":
+        layer, x = layer.bfloat16(), x.bfloat16()
+    with torch.autocast("cpu", torch.bfloat16, enabled=mode == "autocast"):
+        found = layer(x)
+    assert found.dtype == torch.bfloat16
+    assert worst_difference(found.float(), exact) < 0.02
+    if not has:
+        assert met == [torch.float32]
+        assert not torch.is_autocast_enabled("cpu")
+
+
+def test_a_hook_on_the_projection_is_called(half_products):
+    half_products(False)
+    layer, seen = PARTS["embed"][0]().bfloat16(), []
+    layer.projection.register_forward_hook(lambda *given: seen.append(given))
+    layer(torch.randn(1, 3, 8, 8).bfloat16())
+    assert len(seen) == 1

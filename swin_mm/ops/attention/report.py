@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from swin_mm.ops.attention.choice import OBSTACLES, AttentionCase, choose
 from swin_mm.ops.kernels.library import level, why_not
+from swin_mm.ops.products import product_dtype
 
 
 @dataclass(frozen=True)
@@ -128,9 +129,12 @@ def _blocks(cases: list[AttentionCase], kinds: set[torch.dtype]) -> str | None:
     obstacle = why_not()
     if obstacle is None and not kinds <= {torch.float32, torch.bfloat16}:
         obstacle = "they are for float32 and bfloat16"
+    slow = [kind for kind in kinds if product_dtype(kind, torch.device("cpu")) != kind]
+    products = "; products in float32, faster here" if slow else ""
     if obstacle is None:
-        return f"run by compiled kernels ({level()})"
-    return f"run by torch's operators, a few windows at a time (no compiled kernels: {obstacle})"
+        return f"run by compiled kernels ({level()}){products}"
+    who = "torch's operators, a few windows at a time"
+    return f"run by {who} (no compiled kernels: {obstacle}){products}"
 
 
 def _attentions(network: nn.Module) -> Iterator[tuple[str, nn.Module]]:

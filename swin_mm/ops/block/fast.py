@@ -117,7 +117,7 @@ def block_forward(
         given1, tuple(moments1), qkv, attended, branch1, middle,
         given2, tuple(moments2), hidden, active, branch2,
     )  # fmt: skip
-    return None if again else middle + windows.keep(y, 1), kept
+    return None if again else (middle + windows.keep(y, 1)).to(x.dtype), kept
 
 
 def linear(x: Tensor, layer: LinearWeights, *, usual: bool = False) -> Tensor:

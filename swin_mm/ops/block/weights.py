@@ -81,7 +81,10 @@ class BlockWeights:
         )
 
     def computing_in(self, dtype: torch.dtype) -> BlockWeights:
-        """Cast the linear layers once for all windows, as autocast would for each product."""
+        """Cast the linear layers once for all windows, as autocast would for each product.
+
+        The norms too where they would be narrower: a norm may be wider than its tokens alone.
+        """
         if self.qkv.weight.dtype == dtype:
             return self
         layers = {name: getattr(self, name) for name in ("qkv", "proj", "fc1", "fc2")}
@@ -89,6 +92,10 @@ class BlockWeights:
             name: LinearWeights(*(None if t is None else t.to(dtype) for t in layer))
             for name, layer in layers.items()
         }
+        for name in ("norm1", "norm2"):
+            norm = getattr(self, name)
+            if norm.weight is not None and norm.weight.dtype.itemsize < dtype.itemsize:
+                cast[name] = _norm((None if t is None else t.to(dtype) for t in norm[:2]), norm.eps)
         return replace(self, **cast)
 
 

@@ -119,3 +119,13 @@ def test_the_page_shows_what_the_report_prints(monkeypatch, capsys):
     code, shown = re.search(r"```python\n(.*?)```\n\n```\n(.*?)\.\.\.\n```", page, re.S).groups()
     exec(code, {})
     assert capsys.readouterr().out.startswith(shown)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_it_says_where_products_are_wider_than_asked(dtype, half_products):
+    net = SWINS[0]()
+    for has in (True, False):
+        half_products(has)
+        said = str(attention_report(net, dtype=dtype))
+        assert said.endswith("products in float32, faster here") == (not has)
+    assert "float32, faster" not in str(attention_report(net))
