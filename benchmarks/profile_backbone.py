@@ -30,7 +30,8 @@ KINDS = {
     "attention, fused": ("_scaled_dot_product_flash_attention_for_cpu",),
     "attention, written out": ("bmm", "_softmax", "_softmax_backward_data"),
     "norms, residuals and windows, compiled": tuple(
-        f"swin_mm_{name}" for name in ("take_normed", "add_branch", "gradient_rows")
+        f"swin_mm_{name}"
+        for name in ("take_normed", "add_branch", "gradient_rows", "merge_normed", "norm_to_map")
     ),
     "GELU, compiled": ("swin_mm_gelu", "swin_mm_gelu_backward"),
     "copies": ("copy_", "cat", "index_select", "index_copy_", "index_fill_", "index", "fill_"),

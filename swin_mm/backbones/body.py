@@ -33,7 +33,7 @@ from swin_mm.backbones.pretrained import join_init_cfg
 from swin_mm.backbones.variants import find_variant
 from swin_mm.checkpoints import adapt_on_load, load_pretrained
 from swin_mm.layers import AttentionFactory, BlockOptions, PatchEmbed, PatchMerging, SwinStage
-from swin_mm.ops.memory_format import channels_first
+from swin_mm.layers.norms import normed_map
 from swin_mm.ops.position import resize_position_embedding
 from swin_mm.ops.windows import SmallMaps
 
@@ -204,8 +204,9 @@ class SwinBody(BaseModule):
         for index, stage in enumerate(self.stages):
             x, merged = stage(x)
             if index in self.out_indices:
-                out = getattr(self, f"norm{index}")(x)
-                maps.append(out.permute(0, 3, 1, 2) if self.channels_last else channels_first(out))
+                norm = getattr(self, f"norm{index}")
+                by_last = self.channels_last
+                maps.append(norm(x).permute(0, 3, 1, 2) if by_last else normed_map(norm, x))
             x = merged
         return maps
 

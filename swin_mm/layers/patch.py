@@ -8,9 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from swin_mm.layers.norms import KINDS, can_run_kernels, is_usual, norm_tensors
 from swin_mm.layers.plain import are_plain
 from swin_mm.ops.calls import is_plain_call
-from swin_mm.ops.products import multiply
+from swin_mm.ops.kernels import merge_normed
+from swin_mm.ops.products import asked_dtype, multiply, product_dtype
 from swin_mm.ops.views import join_axes, split_axes
 
 NormFactory = Callable[[int], nn.Module]
@@ -105,6 +107,8 @@ class PatchMerging(nn.Module):
         The map is padded with zeros on the right and at the bottom, as far as the last 2 x 2 needs.
         """
         stride = self.stride
+        if stride == 2 and self._can_run_kernels(x):
+            return self._merge_by_kernels(x)
         # To whole strides; where neighbourhoods overlap, the last one needs one token more.
         bottom, right = (
             (side + stride - 1) // stride * stride - side if stride > 1 else 1
@@ -137,8 +141,34 @@ class PatchMerging(nn.Module):
         if self.norm is not None and not self.post_norm:
             affine = (_by_neighbour(t) for t in (self.norm.weight, self.norm.bias))
             x = F.layer_norm(x, (4 * channels,), *affine, self.norm.eps)
-        x = multiply(F.linear, x, _by_neighbour(self.reduction.weight), self.reduction.bias)
+        return self._reduce_by_neighbour(x, asked_dtype(x))
+
+    def _merge_by_kernels(self, x: Tensor) -> Tensor:
+        """Do that in one pass over the map, which need not be padded; then the product."""
+        batch, height, width, channels = x.shape
+        size, norm = (batch, (height + 1) // 2, (width + 1) // 2, 4 * channels), None
+        if self.norm is not None and not self.post_norm:
+            affine = (_by_neighbour(t) for t in (self.norm.weight, self.norm.bias))
+            norm = norm_tensors(*affine, self.norm.eps)
+        asked = asked_dtype(x)
+        merged = x.new_empty(size, dtype=product_dtype(asked, x.device))
+        merge_normed(x.contiguous(), merged, norm=norm)
+        return self._reduce_by_neighbour(merged, asked)
+
+    def _reduce_by_neighbour(self, x: Tensor, asked: torch.dtype) -> Tensor:
+        """Map (..., 4 C), one neighbour after the other, to (..., out_channels) of a dtype."""
+        layer = self.reduction
+        x = multiply(F.linear, x, _by_neighbour(layer.weight), layer.bias, asked=asked)
         return x if self.norm is None or not self.post_norm else self.norm(x)
+
+    def _can_run_kernels(self, x: Tensor) -> bool:
+        first = None if self.post_norm else self.norm
+        return (
+            product_dtype(asked_dtype(x), x.device) in KINDS
+            and can_run_kernels(x, *self.children())
+            and self._is_plain(x)
+            and (first is None or is_usual(first, 4 * x.shape[-1]))
+        )
 
     def _is_plain(self, x: Tensor) -> bool:
         """Say whether modules may be passed by."""

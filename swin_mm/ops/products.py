@@ -34,9 +34,21 @@ def product_dtype(dtype: torch.dtype, device: torch.device) -> torch.dtype:
     return torch.float32 if slow else dtype
 
 
-def multiply(product: Callable[..., Tensor], x: Tensor, *weights: Tensor | None) -> Tensor:
-    """Return ``product(x, *weights)`` in the dtype that is asked for, however it is computed."""
-    asked = asked_dtype(x)
+def multiply(
+    product: Callable[..., Tensor],
+    x: Tensor,
+    *weights: Tensor | None,
+    asked: torch.dtype | None = None,
+) -> Tensor:
+    """Return ``product(x, *weights)`` in the dtype that is asked for, however it is computed.
+
+    Args:
+        product: a linear function of tensors.
+        x: what it is of.
+        weights: and with.
+        asked: the dtype; :func:`asked_dtype` of x by default.
+    """
+    asked = asked or asked_dtype(x)
     wide = product_dtype(asked, x.device)
     if wide == asked:
         return product(x, *weights)

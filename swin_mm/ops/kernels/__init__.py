@@ -2,6 +2,7 @@
 
 from swin_mm.ops.kernels.attention import AttentionKernel
 from swin_mm.ops.kernels.library import level, library, why_not, without_kernels
+from swin_mm.ops.kernels.maps import merge_normed, norm_to_map
 from swin_mm.ops.kernels.rows import (
     Branch,
     Input,
@@ -24,6 +25,8 @@ __all__ = [
     "gradient_rows",
     "level",
     "library",
+    "merge_normed",
+    "norm_to_map",
     "take_normed",
     "why_not",
     "without_kernels",

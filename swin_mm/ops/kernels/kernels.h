@@ -9,6 +9,7 @@
 
 #include "attention_backward.h"
 #include "gelu.h"
+#include "maps.h"
 
 using namespace swin_mm;
 
@@ -133,6 +134,26 @@ void swin_mm_gelu_backward(int halves, const void* x, const float* bias, void* r
   with_kind(halves, 0, [&](auto a) {
     using T = decltype(a);
     gelu_backward(as<T>(x), bias, as<T>(result), as<T>(gradient), sums, rows, channels, threads);
+  });
+}
+
+// halves: x, result
+void swin_mm_merge_normed(int halves, const void* x, Norm norm, void* result, long pictures,
+                          long height, long width, long channels, int threads) {
+  with_kind(halves, 0, [&](auto a) {
+    with_kind(halves, 1, [&](auto b) {
+      merge_normed(as<decltype(a)>(x), norm, as<decltype(b)>(result), pictures, height, width,
+                   channels, threads);
+    });
+  });
+}
+
+// halves: all
+void swin_mm_norm_to_map(int halves, const void* x, Norm norm, void* result, long pictures,
+                         long area, long channels, int threads) {
+  with_kind(halves, 0, [&](auto a) {
+    using T = decltype(a);
+    norm_to_map(as<T>(x), norm, as<T>(result), pictures, area, channels, threads);
   });
 }
 

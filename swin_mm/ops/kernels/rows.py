@@ -69,7 +69,7 @@ def take_normed(
 ) -> None:
     """Write the norms of some rows, and zeros where the index is negative."""
     library().swin_mm_take_normed(
-        halves(x, result), pointer(x), pointer(index), *result.shape, _norm(norm),
+        halves(x, result), pointer(x), pointer(index), *result.shape, as_structure(norm),
         pointer(result), pointer(moments), torch.get_num_threads(),
     )  # fmt: skip
 
@@ -98,9 +98,9 @@ def add_branch(
         moments: of that norm.
     """
     job = structures.AddBranch(
-        pointer(x), pointer(source), pointer(branch.rows), pointer(branch.bias), _norm(branch.norm),
-        pointer(branch.moments), pointer(branch.factor), pointer(total), pointer(target),
-        _norm(norm), pointer(given), pointer(moments), *branch.rows.shape,
+        pointer(x), pointer(source), pointer(branch.rows), pointer(branch.bias),
+        as_structure(branch.norm), pointer(branch.moments), pointer(branch.factor), pointer(total),
+        pointer(target), as_structure(norm), pointer(given), pointer(moments), *branch.rows.shape,
     )  # fmt: skip
     kinds = halves(x, total, branch.rows)
     library().swin_mm_add_branch(kinds, ctypes.byref(job), torch.get_num_threads())
@@ -183,7 +183,8 @@ def halves(*tensors: Tensor) -> int:
     return sum((tensor.dtype == torch.bfloat16) << bit for bit, tensor in enumerate(tensors))
 
 
-def _norm(norm: NormTensors | None) -> structures.Norm:
+def as_structure(norm: NormTensors | None) -> structures.Norm:
+    """Lay out a norm, or none, as the kernels read it."""
     if norm is None:
         return structures.Norm()
     return structures.Norm(pointer(norm.weight), pointer(norm.bias), norm.eps)

@@ -73,9 +73,13 @@ def declare(library: CDLL) -> None:
     library.swin_mm_gelu_backward.argtypes = (kind, at, at, at, at, at, number, number, c_int)
     library.swin_mm_attend.argtypes = (kind, POINTER(Attention), at, at)
     library.swin_mm_attend_backward.argtypes = (kind, POINTER(Attention), at, at, at, at)
+    library.swin_mm_merge_normed.argtypes = (kind, at, Norm, at, *(number,) * 4, c_int)
+    library.swin_mm_norm_to_map.argtypes = (kind, at, Norm, at, *(number,) * 3, c_int)
     library.swin_mm_head_sums.argtypes = (POINTER(Attention),)
     library.swin_mm_head_sums.restype = number
     library.swin_mm_lanes.restype = c_int
-    for name in ("take_normed", "add_branch", "gradient_rows", "gelu", "gelu_backward"):
-        getattr(library, f"swin_mm_{name}").restype = None
+    library.swin_mm_take_normed.restype = library.swin_mm_add_branch.restype = None
+    library.swin_mm_gradient_rows.restype = None
+    library.swin_mm_gelu.restype = library.swin_mm_gelu_backward.restype = None
     library.swin_mm_attend.restype = library.swin_mm_attend_backward.restype = None
+    library.swin_mm_merge_normed.restype = library.swin_mm_norm_to_map.restype = None

@@ -1,0 +1,60 @@
+"""Norms by compiled kernels, where what comes next can be done in the same pass."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from swin_mm.layers.plain import are_plain
+from swin_mm.ops.calls import is_plain_call
+from swin_mm.ops.kernels import NormTensors, norm_to_map, why_not
+from swin_mm.ops.memory_format import channels_first
+
+KINDS = (torch.float32, torch.bfloat16)
+"""What the kernels read and write."""
+
+
+def normed_map(norm: nn.Module, x: Tensor) -> Tensor:
+    """Norm tokens, (B, H, W, C), and lay them out as a contiguous map, (B, C, H, W).
+
+    In one pass where kernels can do it.
+    """
+    if not (can_run_kernels(x, norm) and is_usual(norm, x.shape[-1])):
+        return channels_first(norm(x))
+    x = x.contiguous()
+    out = x.new_empty(x.shape[0], x.shape[3], *x.shape[1:3])
+    norm_to_map(x, out, norm=norm_tensors(norm.weight, norm.bias, norm.eps))
+    return out
+
+
+def can_run_kernels(x: Tensor, *modules: nn.Module) -> bool:
+    """Say whether compiled kernels may do what modules do with x, where no gradient is due."""
+    return (
+        x.device.type == "cpu"
+        and x.dtype in KINDS
+        and why_not() is None
+        and is_plain_call(x)
+        and not _has_gradient(x, modules)
+        and are_plain(modules, x)
+    )
+
+
+def is_usual(norm: nn.Module, channels: int) -> bool:
+    """Say whether a norm is a LayerNorm over so many channels that has weight and bias."""
+    return (
+        type(norm) is nn.LayerNorm
+        and norm.normalized_shape == (channels,)
+        and norm.weight is not None
+        and norm.bias is not None
+    )
+
+
+def norm_tensors(weight: Tensor, bias: Tensor, eps: float) -> NormTensors:
+    """Take a norm's numbers as the kernels do."""
+    return NormTensors(*(t.detach().float().contiguous() for t in (weight, bias)), eps)
+
+
+def _has_gradient(x: Tensor, modules: tuple[nn.Module, ...]) -> bool:
+    return torch.is_grad_enabled() and (
+        x.requires_grad or any(p.requires_grad for module in modules for p in module.parameters())
+    )
