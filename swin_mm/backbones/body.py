@@ -205,8 +205,10 @@ class SwinBody(BaseModule):
             x, merged = stage(x)
             if index in self.out_indices:
                 norm = getattr(self, f"norm{index}")
-                by_last = self.channels_last
-                maps.append(norm(x).permute(0, 3, 1, 2) if by_last else normed_map(norm, x))
+                if self.channels_last:
+                    maps.append(norm(x).permute(0, 3, 1, 2))
+                else:
+                    maps.append(normed_map(norm, x))
             x = merged
         return maps
 

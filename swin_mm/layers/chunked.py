@@ -22,9 +22,9 @@ from swin_mm.layers.ffn import FFN
 from swin_mm.layers.plain import are_plain
 from swin_mm.layers.stochastic_depth import DropPath
 from swin_mm.ops.attention import preferred_attention
-from swin_mm.ops.attention.precision import autocast_off
 from swin_mm.ops.block import BlockWeights, reference_block
 from swin_mm.ops.calls import is_plain_call
+from swin_mm.ops.precision import autocast_off
 
 if TYPE_CHECKING:
     from swin_mm.layers.block import SwinBlock

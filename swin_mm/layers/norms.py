@@ -10,7 +10,7 @@ from swin_mm.ops.calls import is_plain_call
 from swin_mm.ops.kernels import NormTensors, norm_to_map, why_not
 from swin_mm.ops.memory_format import channels_first
 
-KINDS = (torch.float32, torch.bfloat16)
+KERNEL_DTYPES = (torch.float32, torch.bfloat16)
 """What the kernels read and write."""
 
 
@@ -19,7 +19,7 @@ def normed_map(norm: nn.Module, x: Tensor) -> Tensor:
 
     In one pass where kernels can do it.
     """
-    if not (can_run_kernels(x, norm) and is_usual(norm, x.shape[-1])):
+    if not (may_pass_by(x, norm) and is_affine(norm, x.shape[-1])):
         return channels_first(norm(x))
     x = x.contiguous()
     out = x.new_empty(x.shape[0], x.shape[3], *x.shape[1:3])
@@ -27,25 +27,30 @@ def normed_map(norm: nn.Module, x: Tensor) -> Tensor:
     return out
 
 
-def can_run_kernels(x: Tensor, *modules: nn.Module) -> bool:
+def may_pass_by(x: Tensor, *modules: nn.Module) -> bool:
     """Say whether compiled kernels may do what modules do with x, where no gradient is due."""
     return (
-        x.device.type == "cpu"
-        and x.dtype in KINDS
+        is_plain_call(x)  # first: tracers are not to see the rest
+        and x.device.type == "cpu"
+        and x.dtype in KERNEL_DTYPES
         and why_not() is None
-        and is_plain_call(x)
         and not _has_gradient(x, modules)
         and are_plain(modules, x)
     )
 
 
-def is_usual(norm: nn.Module, channels: int) -> bool:
-    """Say whether a norm is a LayerNorm over so many channels that has weight and bias."""
+def is_affine(norm: nn.Module, channels: int) -> bool:
+    """Say whether a norm is a LayerNorm over so many channels with a weight and bias of its own.
+
+    A tensor in a parameter's place may have a gradient that nobody asks for, or another size.
+    """
     return (
         type(norm) is nn.LayerNorm
         and norm.normalized_shape == (channels,)
-        and norm.weight is not None
-        and norm.bias is not None
+        and all(
+            type(one) is nn.Parameter and one.shape == (channels,)
+            for one in (norm.weight, norm.bias)
+        )
     )
 
 

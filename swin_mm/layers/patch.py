@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from swin_mm.layers.norms import KINDS, can_run_kernels, is_usual, norm_tensors
+from swin_mm.layers.norms import KERNEL_DTYPES, is_affine, may_pass_by, norm_tensors
 from swin_mm.layers.plain import are_plain
 from swin_mm.ops.calls import is_plain_call
 from swin_mm.ops.kernels import merge_normed
@@ -144,9 +144,10 @@ class PatchMerging(nn.Module):
         return self._reduce_by_neighbour(x, asked_dtype(x))
 
     def _merge_by_kernels(self, x: Tensor) -> Tensor:
-        """Do that in one pass over the map, which need not be padded; then the product."""
+        """Merge and norm in one pass over the map, which need not be padded; then multiply."""
         batch, height, width, channels = x.shape
-        size, norm = (batch, (height + 1) // 2, (width + 1) // 2, 4 * channels), None
+        size = (batch, (height + 1) // 2, (width + 1) // 2, 4 * channels)
+        norm = None
         if self.norm is not None and not self.post_norm:
             affine = (_by_neighbour(t) for t in (self.norm.weight, self.norm.bias))
             norm = norm_tensors(*affine, self.norm.eps)
@@ -164,10 +165,10 @@ class PatchMerging(nn.Module):
     def _can_run_kernels(self, x: Tensor) -> bool:
         first = None if self.post_norm else self.norm
         return (
-            product_dtype(asked_dtype(x), x.device) in KINDS
-            and can_run_kernels(x, *self.children())
+            may_pass_by(x, *self.children())
+            and product_dtype(asked_dtype(x), x.device) in KERNEL_DTYPES
             and self._is_plain(x)
-            and (first is None or is_usual(first, 4 * x.shape[-1]))
+            and (first is None or is_affine(first, 4 * x.shape[-1]))
         )
 
     def _is_plain(self, x: Tensor) -> bool:

@@ -10,12 +10,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from swin_mm.layers.plain import are_linear
-from swin_mm.ops.attention.precision import autocast_off
 from swin_mm.ops.position import (
     log_spaced_offsets,
     relative_position_bias,
     relative_position_index,
 )
+from swin_mm.ops.precision import autocast_off
 
 
 class PositionBias(nn.Module):

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from swin_mm.ops.attention.precision import autocast_off
+from swin_mm.ops.precision import autocast_off
 
 _X86 = ("x86_64", "AMD64")
 

@@ -6,6 +6,7 @@ import torch
 from bench.networks import Entrant, build_ours
 
 from swin_mm.ops.kernels import library, without_kernels
+from swin_mm.ops.kernels.structures import NOTHING
 
 pytestmark = pytest.mark.usefixtures("narrow")
 
@@ -35,6 +36,11 @@ def test_the_compiled_kernels_have_their_share(trains):
     with without_kernels():
         found = spent(trains)
     assert not any(found[kind] for kind in compiled)
+
+
+def test_every_kernel_is_of_a_kind():
+    named = {name for name in itertools.chain(*profile_backbone.KINDS.values())}
+    assert {f"swin_mm_{name}" for name in NOTHING} == {n for n in named if n.startswith("swin_mm_")}
 
 
 def test_no_operation_is_of_two_kinds():

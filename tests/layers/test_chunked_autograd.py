@@ -28,6 +28,24 @@ def test_a_gradient_of_a_gradient_is_that_of_the_whole(kind, with_cp, whole):
 
 
 @pytest.mark.usefixtures("worker")
+@pytest.mark.parametrize("has", [True, False])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("kind", KINDS)
+def test_so_it_is_in_half_precision_wherever_products_are_computed(kind, dtype, has, half_products):
+    half_products(has)
+    found = {}
+    for wanted in (torch.float64, dtype):
+        torch.manual_seed(0)
+        model = build(kind).to(wanted)
+        x = torch.randn(1, 3, 40, 50).to(wanted).requires_grad_()
+        (first,) = torch.autograd.grad(model(x)[1].sin().sum(), x, create_graph=True)
+        (found[wanted],) = torch.autograd.grad(first.square().sum(), x)
+    off = (found[dtype].double() - found[torch.float64]).norm() / found[torch.float64].norm()
+    assert found[dtype].dtype == dtype
+    assert off < (0.2 if dtype == torch.bfloat16 else 0.1)
+
+
+@pytest.mark.usefixtures("worker")
 def test_backward_may_run_twice_where_its_graph_is_retained():
     model, x = build(SwinTransformer), torch.randn(1, 3, 60, 70)
     out = model(x)[1].sum()

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from swin_mm.ops.attention.precision import autocast_off
+from swin_mm.ops.precision import autocast_off
 
 
 def reference_attention(

@@ -128,7 +128,7 @@ def _blocks(cases: list[AttentionCase], kinds: set[torch.dtype]) -> str | None:
         return None
     obstacle = why_not()
     if obstacle is None and not kinds <= {torch.float32, torch.bfloat16}:
-        obstacle = "they are for float32 and bfloat16"
+        obstacle = "they are for tokens of float32 and bfloat16"
     slow = [kind for kind in kinds if product_dtype(kind, torch.device("cpu")) != kind]
     products = "; products in float32, faster here" if slow else ""
     if obstacle is None:

@@ -29,6 +29,8 @@ def reference_block(
         What becomes of the real tokens, (real, C).
     """
 
+    weights = weights.computing_in(dtype)
+
     def attention(y: Tensor) -> Tensor:
         y = _linear(windows.hide_padding(y).to(dtype), weights.qkv)
         return _linear(windows.take_real(_attend(y, weights, windows)), weights.proj)

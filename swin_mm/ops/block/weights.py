@@ -83,7 +83,8 @@ class BlockWeights:
     def computing_in(self, dtype: torch.dtype) -> BlockWeights:
         """Cast the linear layers once for all windows, as autocast would for each product.
 
-        The norms too where they would be narrower: a norm may be wider than its tokens alone.
+        The norms too where they would be narrower: torch norms half precision by float32's weights,
+        and not the other way round.
         """
         if self.qkv.weight.dtype == dtype:
             return self

@@ -1,4 +1,5 @@
-// What Python calls: C functions over pointers. Those that take tensors are in rows.py and attention.py.
+// What Python calls: C functions over pointers. Those that take tensors are in rows.py,
+// attention.py and maps.py.
 //
 // `halves` say of which kind tensors are, a bit each: 0 float32, 1 bfloat16.
 #pragma once

@@ -61,6 +61,13 @@ class Attention(Structure):
     )
 
 
+NOTHING = (
+    *("take_normed", "add_branch", "gradient_rows", "gelu", "gelu_backward", "attend"),
+    *("attend_backward", "merge_normed", "norm_to_map"),
+)
+"""Functions that return nothing: those that compute."""
+
+
 def declare(library: CDLL) -> None:
     """Tell ctypes what the functions take; ``halves`` comes first in all of them."""
     at, number, kind = c_void_p, c_long, c_int
@@ -78,8 +85,5 @@ def declare(library: CDLL) -> None:
     library.swin_mm_head_sums.argtypes = (POINTER(Attention),)
     library.swin_mm_head_sums.restype = number
     library.swin_mm_lanes.restype = c_int
-    library.swin_mm_take_normed.restype = library.swin_mm_add_branch.restype = None
-    library.swin_mm_gradient_rows.restype = None
-    library.swin_mm_gelu.restype = library.swin_mm_gelu_backward.restype = None
-    library.swin_mm_attend.restype = library.swin_mm_attend_backward.restype = None
-    library.swin_mm_merge_normed.restype = library.swin_mm_norm_to_map.restype = None
+    for name in NOTHING:
+        getattr(library, f"swin_mm_{name}").restype = None

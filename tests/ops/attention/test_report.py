@@ -99,7 +99,7 @@ def test_on_the_cpu_the_last_line_says_who_computes_plain_blocks(monkeypatch):
     assert str(attention_report(net)).endswith("plain ones run by compiled kernels (avx2)")
     for swin in SWINS:  # of V2 the cosines are float32, the tokens are not
         report = attention_report(swin(), dtype=torch.float16)
-        assert "they are for float32 and bfloat16" in report.blocks
+        assert "they are for tokens of float32 and bfloat16" in report.blocks
     for elsewhere in (dict(device="cuda"), dict(compiled=True)):
         report = attention_report(net, **elsewhere)
         assert report.blocks is None and "plain ones" not in str(report)

@@ -1,4 +1,4 @@
-"""In what precision attention is computed."""
+"""In what precision something is computed."""
 
 from __future__ import annotations
 
