@@ -116,7 +116,7 @@ class PatchMerging(nn.Module):
         )
         if torch.compiler.is_compiling() or bottom or right:  # one traced graph serves both
             x = F.pad(x, (0, 0, 0, right, 0, bottom))
-        if stride == 2 and is_plain_call(x) and self._is_plain(x):
+        if stride == 2 and is_plain_call(x) and self._is_usual() and are_plain(self.children(), x):
             return self._merge_by_neighbour(x)
         if torch.compiler.is_compiling() and stride == 2:
             x = _by_twos(x)
@@ -167,15 +167,13 @@ class PatchMerging(nn.Module):
         return (
             may_pass_by(x, *self.children())
             and product_dtype(asked_dtype(x), x.device) in KERNEL_DTYPES
-            and self._is_plain(x)
+            and self._is_usual()
             and (first is None or is_affine(first, 4 * x.shape[-1]))
         )
 
-    def _is_plain(self, x: Tensor) -> bool:
-        """Say whether modules may be passed by."""
-        modules = [module for module in (self.norm, self.reduction) if module is not None]
-        kinds = {nn.LayerNorm, nn.Linear}
-        return kinds.issuperset(map(type, modules)) and are_plain(modules, x)
+    def _is_usual(self) -> bool:
+        """Say whether its modules are of the paper's kinds."""
+        return type(self.reduction) is nn.Linear and type(self.norm) in (nn.LayerNorm, type(None))
 
 
 def _by_twos(x: Tensor) -> Tensor:

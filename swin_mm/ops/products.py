@@ -1,9 +1,9 @@
 """In what dtype matrices are multiplied where a processor has no instructions for halves.
 
 Torch leaves products of bfloat16 and float16 to oneDNN where there are such instructions. Elsewhere
-loops of its own take ten times as long as float32's product (torch 2.13, AVX2: 6 to 11 GFLOP/s a
-core, where float32 has 75 to 94). So numbers are widened to float32 there, which loses nothing of
-them, and what comes out is no less exact.
+loops of its own take ten times as long as float32's product (benchmarks/results/avx2/profile.json).
+So numbers are widened to float32 there, which loses nothing of them, and what comes out is no less
+exact.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ void merge_normed(const X* x, Norm norm, T* result, long pictures, long height, 
       const long picture = r / (down * across), i = r / across % down * 2, j = r % across * 2;
       for (long which = 0; which < 4; which++) {
         const long y = i + which / 2, z = j + which % 2;
+        // Whole vectors are written: zeros spill into the next neighbour's room, which is yet to
+        // be filled, and behind the last, where a norm wants them.
         float* to = row + which * channels;
         if (y < height && z < width)
           read_row(x + ((picture * height + y) * width + z) * channels, channels, to);
