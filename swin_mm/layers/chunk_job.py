@@ -67,6 +67,12 @@ class ChunkJob:
             ):
                 yield rows, chunk, self._windows(chunk, x, images)
 
+    def rows(self, x: Tensor) -> dict[str, int]:
+        """Count the tokens of all windows of (B, H, W, C), with padding and without."""
+        batch, height, width, _ = x.shape
+        padded_height, padded_width = self.plan.padded_size
+        return {"every": batch * padded_height * padded_width, "real": batch * height * width}
+
     def tables(self, chunk: Chunk, like: Tensor) -> list[tuple[int, Tensor | None]]:
         """Return the masks of a chunk's windows as compiled kernels take them."""
         window = self.plan.window

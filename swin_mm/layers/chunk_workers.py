@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,7 +23,7 @@ from swin_mm.ops.block import (
 from swin_mm.ops.kernels import why_not
 
 Flat = list[Tensor | None]
-"""What a gradient is computed from, as many tensors for each chunk."""
+"""What a gradient is computed from, besides the input."""
 
 
 class ByOperators:
@@ -83,46 +84,55 @@ class ByOperators:
 
 
 class ByKernels:
-    """The same by compiled kernels; arguments and results as there."""
+    """The same by compiled kernels; arguments and results as there, but for what is kept.
+
+    That is a :class:`KernelKept` of all windows: as many tensors however many chunks there are.
+    """
 
     def __init__(self, job: ChunkJob, weights: BlockWeights) -> None:
         self._job, self._block = job, KernelBlock(weights, job.dtype)
 
     def run(self, x: Tensor, *, keep: bool) -> tuple[Tensor, Flat]:
         """Compute the block's output, and keep for the gradient what it needs, if it is wanted."""
-        flat = []
         out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
         source, target = _rows(x), _rows(out)
-        for rows, chunk, windows in self._job.chunks(x):
-            kept = self._block.forward(
-                source[rows],
-                target[rows],
-                windows=windows,
-                masks=self._job.tables(chunk, x),
-                keep=keep,
-            )
-            if keep:
-                flat += kept
-        return out, flat
+        room = self._block.room(x, **self._job.rows(x)) if keep else None
+        for around, rows, part in self._chunks(x, room):
+            self._block.forward(source[rows], target[rows], **around, room=part)
+        return out, [] if room is None else list(room)
 
     def differentiate(
         self, gradient: Tensor, x: Tensor, *, flat: Flat, needed: Sequence[bool]
     ) -> tuple[Tensor, GradientSums]:
         """Go from the gradient of the output to that of the input, and to sums of the weights'."""
-        sums, each = GradientSums(self._block.weights, needed), len(KernelKept._fields)
+        sums = GradientSums(self._block.weights, needed)
         out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
         above, source, target = map(_rows, (gradient, x, out))
-        for number, (rows, chunk, windows) in enumerate(self._job.chunks(x)):
-            around = {"windows": windows, "masks": self._job.tables(chunk, x)}
-            if self._job.recompute:
-                kept = self._block.forward(source[rows], None, **around, keep=True)
-            else:
-                kept = KernelKept(*flat[number * each : (number + 1) * each])
+        kept = None if self._job.recompute else KernelKept(*flat)
+        for around, rows, part in self._chunks(x, kept):
+            if part is None:
+                at = around["windows"].at
+                part = self._block.room(x, every=len(at.source), real=len(at.target))
+                self._block.forward(source[rows], None, **around, room=part)
             self._block.backward(
-                above[rows], source[rows], target[rows], kept=kept, sums=sums, **around
+                above[rows], source[rows], target[rows], kept=part, sums=sums, **around
             )
         self._block.add_attention(sums)
         return out, sums
+
+    def _chunks(
+        self, x: Tensor, kept: KernelKept | None
+    ) -> Iterator[tuple[dict[str, Any], slice, KernelKept | None]]:
+        """Go through all windows: what holds for them, rows of the map, and what is kept there."""
+        every = real = 0
+        for rows, chunk, windows in self._job.chunks(x):
+            around = {"windows": windows, "masks": self._job.tables(chunk, x)}
+            ends = every + len(windows.at.source), real + len(windows.at.target)
+            part = None
+            if kept is not None:
+                part = kept.part(slice(every, ends[0]), slice(real, ends[1]))
+            every, real = ends
+            yield around, rows, part
 
 
 def worker(job: ChunkJob, weights: BlockWeights, x: Tensor) -> ByOperators | ByKernels:

@@ -1,8 +1,9 @@
 """What a block does to some windows: plain, fast, and the fast one's gradient."""
 
 from swin_mm.ops.block.backward import block_backward
-from swin_mm.ops.block.compiled import KernelBlock, KernelKept, can_run_kernels
+from swin_mm.ops.block.compiled import KernelBlock, can_run_kernels
 from swin_mm.ops.block.fast import FLAT, Kept, block_forward
+from swin_mm.ops.block.kept import KernelKept
 from swin_mm.ops.block.reference import reference_block
 from swin_mm.ops.block.sums import GradientSums
 from swin_mm.ops.block.weights import BlockWeights, LinearWeights, NormWeights

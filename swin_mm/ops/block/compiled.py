@@ -8,12 +8,12 @@ puts tokens back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from swin_mm.ops.block.fast import fuses, linear_gelu
+from swin_mm.ops.block.kept import NOTHING_KEPT, KernelKept
 from swin_mm.ops.block.sums import GradientSums
 from swin_mm.ops.block.weights import BlockWeights, NormWeights
 from swin_mm.ops.block.windows import WindowBatch
@@ -33,34 +33,6 @@ Masks = Sequence[tuple[int, Tensor | None]]
 
 # Of windows of 24 x 24; a backward pass holds several tables of them for each thread.
 _MOST_TOKENS, _MOST_CHANNELS = 576, 256
-
-
-class KernelKept(NamedTuple):
-    """What the gradient is computed from, besides the block's input.
-
-    Attributes:
-        given1: what queries, keys and values are made of, (n * N, C), zero at padding.
-        qkv: those, without their bias, (n * N, 3 C).
-        attended: what the attention gives for real tokens, (real, C).
-        moments1: mean and 1 / deviation of what norm1 was given, row by row.
-        given2: what the FFN is given, (real, C).
-        hidden: its hidden channels before bias and GELU, (real, hidden).
-        moments2: of what norm2 was given.
-        middle: tokens between the branches where norms come first, (real, C).
-        branch1: what the first branch gives where they come last, without its bias.
-        branch2: and the second.
-    """
-
-    given1: Tensor
-    qkv: Tensor
-    attended: Tensor
-    moments1: Tensor
-    given2: Tensor
-    hidden: Tensor
-    moments2: Tensor
-    middle: Tensor | None
-    branch1: Tensor | None
-    branch2: Tensor | None
 
 
 def can_run_kernels(weights: BlockWeights, x: Tensor, dtype: torch.dtype) -> bool:
@@ -104,6 +76,10 @@ class KernelBlock:
             channels=weights.proj.weight.shape[1] // weights.num_heads,
         )
 
+    def room(self, like: Tensor, *, every: int, real: int) -> KernelKept:
+        """Make room for what the gradient needs of so many tokens of a map, (..., C)."""
+        return KernelKept.empty(self.weights, like, every=every, real=real, dtype=self._dtype)
+
     def forward(
         self,
         source: Tensor,
@@ -111,8 +87,8 @@ class KernelBlock:
         *,
         windows: WindowBatch,
         masks: Masks,
-        keep: bool,
-    ) -> KernelKept | None:
+        room: KernelKept | None = None,
+    ) -> None:
         """Do what :func:`swin_mm.ops.block.reference_block` does, from a map into a map.
 
         Args:
@@ -120,66 +96,63 @@ class KernelBlock:
             target: likewise, where they go; ``None`` where it is known what becomes of them.
             windows: what holds for these windows.
             masks: theirs, as :class:`swin_mm.ops.kernels.AttentionKernel` takes them.
-            keep: whether to keep what :meth:`backward` needs.
+            room: where what :meth:`backward` needs of them goes; ``None`` where it is not due.
         """
         at, last_norms, post_norm = windows.at, self._last_norms, self.weights.post_norm
-        real, channels = len(at.target), source.shape[1]
-        moments1 = _moments(source, real if post_norm else len(at.source), keep)
-        moments2 = _moments(source, real, keep)
-        given1, qkv, attended = self._attend(
-            source, windows, masks=masks, moments=None if post_norm else moments1
-        )
-        branch1 = attended @ self.weights.proj.weight.t()
-        middle = source.new_empty(real, channels, dtype=torch.float32)
-        given2 = torch.empty_like(branch1)
+        real, to = len(at.target), room or NOTHING_KEPT
+        attended = self._attend(source, windows, masks=masks, to=to)
+        branch1 = _product(attended, self.weights.proj.weight, to.branch1)
+        middle = to.middle
+        if middle is None:
+            middle = source.new_empty(real, source.shape[1], dtype=torch.float32)
+        given2 = torch.empty_like(branch1) if to.given2 is None else to.given2
         add_branch(
             source,
-            Branch(branch1, self._biases[0], windows.factor(0), last_norms[0], moments1),
+            Branch(branch1, self._biases[0], windows.factor(0), last_norms[0], to.moments1),
             middle,
             source=at.target,
             norm=self._norms[1],
             given=given2,
-            moments=None if post_norm else moments2,
+            moments=None if post_norm else to.moments2,
         )
-        hidden, active = self._first_linear(given2, windows, keep=keep)
-        branch2 = None
-        if target is not None or post_norm:
-            if hidden is not None:
-                gelu(hidden, self._biases[1], active)
-            branch2 = active @ self.weights.fc2.weight.t()
-            add_branch(
-                middle,
-                Branch(branch2, self._biases[2], windows.factor(1), last_norms[1], moments2),
-                middle if target is None else target,
-                target=None if target is None else at.target,
-            )
-        if not keep:
-            return None
-        first = (given1, qkv, attended, moments1, given2, hidden, moments2)
-        last = (None, branch1, branch2) if post_norm else (middle, None, None)
-        return KernelKept(*first, *last)
+        hidden, active = self._first_linear(given2, windows, to=to)
+        if target is None and not post_norm:
+            return
+        if hidden is not None:
+            gelu(hidden, self._biases[1], active)
+        branch2 = _product(active, self.weights.fc2.weight, to.branch2)
+        add_branch(
+            middle,
+            Branch(branch2, self._biases[2], windows.factor(1), last_norms[1], to.moments2),
+            middle if target is None else target,
+            target=None if target is None else at.target,
+        )
 
     def _attend(
-        self, source: Tensor, windows: WindowBatch, *, masks: Masks, moments: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what queries, keys and values are made of, those, and what attention gives."""
-        at = windows.at
-        given = source.new_empty(len(at.source), source.shape[1], dtype=self._dtype)
+        self, source: Tensor, windows: WindowBatch, *, masks: Masks, to: KernelKept
+    ) -> Tensor:
+        """Return what attention gives, (real, C)."""
+        at, given = windows.at, to.given1
+        if given is None:
+            given = source.new_empty(len(at.source), source.shape[1], dtype=self._dtype)
+        moments = None if self.weights.post_norm else to.moments1
         take_normed(source, at.source, given, norm=self._norms[0], moments=moments)
-        qkv = given @ self.weights.qkv.weight.t()
-        attended = qkv.new_empty(len(at.target), qkv.shape[1] // 3)
+        qkv = _product(given, self.weights.qkv.weight, to.qkv)
+        attended = to.attended
+        if attended is None:
+            attended = qkv.new_empty(len(at.target), qkv.shape[1] // 3)
         self._attention.forward(qkv, attended, masks=masks, places=at.places)
-        return given, qkv, attended
+        return attended
 
     def _first_linear(
-        self, given: Tensor, windows: WindowBatch, *, keep: bool
+        self, given: Tensor, windows: WindowBatch, *, to: KernelKept
     ) -> tuple[Tensor | None, Tensor]:
         """Return the FFN's hidden channels and where their GELU goes, or that alone, done."""
         layer = self.weights.fc1
-        if not keep and windows.full and fuses(given, layer):
+        if to.hidden is None and windows.full and fuses(given, layer):
             return None, linear_gelu(given, layer)
-        hidden = given @ layer.weight.t()
-        return hidden, torch.empty_like(hidden) if keep else hidden
+        hidden = _product(given, layer.weight, to.hidden)
+        return hidden, hidden if to.hidden is None else torch.empty_like(hidden)
 
     def backward(
         self,
@@ -281,8 +254,9 @@ class KernelBlock:
         return sums.vector(norm.weight), sums.vector(norm.bias)
 
 
-def _moments(like: Tensor, rows: int, keep: bool) -> Tensor | None:
-    return like.new_empty(rows, 2, dtype=torch.float32) if keep else None
+def _product(x: Tensor, weight: Tensor, out: Tensor | None) -> Tensor:
+    """Multiply (rows, in) with a linear layer's weight, into ``out`` if it is there."""
+    return torch.mm(x, weight.t()) if out is None else torch.mm(x, weight.t(), out=out)
 
 
 def _norm(norm: NormWeights, layer: Tensor) -> NormTensors:

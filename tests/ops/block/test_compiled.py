@@ -1,5 +1,6 @@
 """A block by compiled kernels, and its gradient, beside the reference and autograd in float64."""
 
+import math
 import statistics
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from swin_mm.ops.block import (
     BlockWeights,
     GradientSums,
     KernelBlock,
+    KernelKept,
     LinearWeights,
     MapPlaces,
     NormWeights,
@@ -99,14 +101,20 @@ def exact(learned, batch, source, above):
     return [out.detach(), wanted[0][batch.at.target], *wanted[1:]]
 
 
+def room(block, batch, source):
+    """For what is kept, filled with numbers that would be seen."""
+    kept = block.room(source, every=len(batch.at.source), real=len(batch.at.target))
+    return KernelKept(*(None if one is None else one.fill_(math.nan) for one in kept))
+
+
 def by_kernels(learned, batch, source, above, *, dtype=torch.float32, again=False, needed=None):
     """The same by kernels."""
     block, run = KernelBlock(learned, dtype), {"windows": batch, "masks": tables(batch)}
     out, below = (torch.full_like(source, -9.0) for _ in range(2))
-    kept = block.forward(source, out, **run, keep=not again)
+    kept = room(block, batch, source)
+    block.forward(source, out, **run, room=None if again else kept)
     if again:
-        assert kept is None
-        kept = block.forward(source, None, **run, keep=True)
+        block.forward(source, None, **run, room=kept)
     sums = GradientSums(block.weights, needed or [True] * len(learned.tensors()))
     block.backward(above, source, below, kept=kept, sums=sums, **run)
     block.add_attention(sums)
@@ -209,7 +217,8 @@ def test_windows_that_come_some_at_a_time_sum_up_to_all(post_norm):
     sums = GradientSums(block.weights, [True] * len(learned.tensors()))
     for batch in batches:
         run = {"windows": batch, "masks": tables(batch)}
-        kept = block.forward(source, torch.empty_like(source), **run, keep=True)
+        kept = room(block, batch, source)
+        block.forward(source, torch.empty_like(source), **run, room=kept)
         block.backward(above, source, torch.empty_like(source), kept=kept, sums=sums, **run)
     block.add_attention(sums)
     found = [one for one in sums.result(learned.tensors()) if one is not None]
@@ -225,7 +234,8 @@ def test_what_gelu_gives_is_not_kept_and_nothing_else_instead(post_norm, dtype):
     for batch in (windows(), windows(padded=True)):
         run = {"windows": batch, "masks": tables(batch)}
         block = KernelBlock(learned, dtype)
-        kept = block.forward(source, torch.empty_like(source), **run, keep=True)
+        kept = room(block, batch, source)
+        block.forward(source, torch.empty_like(source), **run, room=kept)
         x = source[batch.at.source.clamp(min=0)]
         run = {"windows": batch, "dtype": dtype, "keep": True}
         _, by_hand = block_forward(x.clone(), learned.computing_in(dtype), **run)
