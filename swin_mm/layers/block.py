@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from swin_mm.layers.attention import AttentionFactory, ShiftedWindowAttention
+from swin_mm.layers.block_operator import can_be_operator, run_as_operator
 from swin_mm.layers.chunked import can_run_by_chunks, run_by_chunks
 from swin_mm.layers.ffn import FFN, ActivationFactory
 from swin_mm.layers.patch import NormFactory, PatchMerging
@@ -89,12 +90,21 @@ class SwinBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map tokens (B, H, W, C) to tokens of the same shape."""
-        if type(self) is SwinBlock and can_run_by_chunks(self, x):
+        run = self._short_cut(x)
+        if run is not None:
             first, second = (self.drop.factors(x.shape[0], x.device) for _ in range(2))
-            return run_by_chunks(self, x, None if first is None else (first, second))
+            return run(self, x, None if first is None else (first, second))
         if self.with_cp and torch.is_grad_enabled():
             return checkpoint(self._forward, x, use_reentrant=False)
         return self._forward(x)
+
+    def _short_cut(self, x: Tensor) -> Callable[..., Tensor] | None:
+        """Choose what does all of a plain block at once, if anything does."""
+        if type(self) is not SwinBlock:
+            return None
+        if can_run_by_chunks(self, x):
+            return run_by_chunks
+        return run_as_operator if can_be_operator(self, x) else None
 
     def weights(self) -> BlockWeights:
         """Return what the block has learned, as tensors that its gradient reaches."""

@@ -33,12 +33,20 @@ if TYPE_CHECKING:
 def can_run_by_chunks(block: SwinBlock, x: Tensor) -> bool:
     """Say whether chunks of windows may take the place of the whole map.
 
-    They may on the CPU, outside of tracing, where the block is made of what the papers have, with
-    plain parameters, where no dropout is at work, which must not depend on how the map was divided,
-    where nobody looks at what the block's modules are given, as a hook would, and nobody asked for
-    an attention of another kind.
+    They may on the CPU, outside of tracing, for blocks :func:`is_made_for_chunks` has nothing
+    against.
     """
-    if x.device.type != "cpu" or not is_plain_call(x) or preferred_attention() is not None:
+    return x.device.type == "cpu" and is_plain_call(x) and is_made_for_chunks(block, x)
+
+
+def is_made_for_chunks(block: SwinBlock, x: Tensor) -> bool:
+    """Say whether a block does the same on a few windows as on all.
+
+    So it is where it is made of what the papers have, with plain parameters, where no dropout is at
+    work, which must not depend on how the map was divided, where nobody looks at what the block's
+    modules are given, as a hook would, and nobody asked for an attention of another kind.
+    """
+    if preferred_attention() is not None:
         return False
     attention, ffn, norms = block.attn.w_msa, block.ffn, (block.norm1, block.norm2)
     parts = {

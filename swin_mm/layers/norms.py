@@ -5,9 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from swin_mm.layers.map_operators import norm_to_map_operator
 from swin_mm.layers.plain import are_plain
-from swin_mm.ops.calls import is_plain_call
-from swin_mm.ops.kernels import NormTensors, norm_to_map, why_not
+from swin_mm.ops.calls import is_compiled_here, is_plain_call
+from swin_mm.ops.kernels import NormTensors, are_loaded, norm_to_map, why_not
 from swin_mm.ops.memory_format import channels_first
 
 KERNEL_DTYPES = (torch.float32, torch.bfloat16)
@@ -19,12 +20,14 @@ def normed_map(norm: nn.Module, x: Tensor) -> Tensor:
 
     In one pass where kernels can do it.
     """
-    if not (may_pass_by(x, norm) and is_affine(norm, x.shape[-1])):
-        return channels_first(norm(x))
-    x = x.contiguous()
-    out = x.new_empty(x.shape[0], x.shape[3], *x.shape[1:3])
-    norm_to_map(x, out, norm=norm_tensors(norm.weight, norm.bias, norm.eps))
-    return out
+    if may_pass_by(x, norm) and is_affine(norm, x.shape[-1]):
+        x = x.contiguous()
+        out = x.new_empty(x.shape[0], x.shape[3], *x.shape[1:3])
+        norm_to_map(x, out, norm=NormTensors.of(norm.weight, norm.bias, norm.eps))
+        return out
+    if may_be_operator(x, norm) and is_affine(norm, x.shape[-1]):
+        return norm_to_map_operator(x, [norm.weight, norm.bias], norm.eps)
+    return channels_first(norm(x))
 
 
 def may_pass_by(x: Tensor, *modules: nn.Module) -> bool:
@@ -35,6 +38,17 @@ def may_pass_by(x: Tensor, *modules: nn.Module) -> bool:
         and x.dtype in KERNEL_DTYPES
         and why_not() is None
         and not _has_gradient(x, modules)
+        and are_plain(modules, x)
+    )
+
+
+def may_be_operator(x: Tensor, *modules: nn.Module) -> bool:
+    """Say likewise of kernels as operators, gradient or not, in a graph of torch.compile."""
+    return (
+        is_compiled_here(x)
+        and x.device.type == "cpu"
+        and x.dtype in KERNEL_DTYPES
+        and are_loaded()
         and are_plain(modules, x)
     )
 
@@ -52,11 +66,6 @@ def is_affine(norm: nn.Module, channels: int) -> bool:
             for one in (norm.weight, norm.bias)
         )
     )
-
-
-def norm_tensors(weight: Tensor, bias: Tensor, eps: float) -> NormTensors:
-    """Take a norm's numbers as the kernels do."""
-    return NormTensors(*(t.detach().float().contiguous() for t in (weight, bias)), eps)
 
 
 def _has_gradient(x: Tensor, modules: tuple[nn.Module, ...]) -> bool:

@@ -8,10 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from swin_mm.layers.norms import KERNEL_DTYPES, is_affine, may_pass_by, norm_tensors
+from swin_mm.layers.map_operators import merge_normed_operator
+from swin_mm.layers.norms import KERNEL_DTYPES, is_affine, may_be_operator, may_pass_by
 from swin_mm.layers.plain import are_plain
-from swin_mm.ops.calls import is_plain_call
-from swin_mm.ops.kernels import merge_normed
+from swin_mm.ops.calls import is_compiled_here, is_plain_call
+from swin_mm.ops.kernels import NormTensors, merge_normed
 from swin_mm.ops.products import asked_dtype, multiply, product_dtype
 from swin_mm.ops.views import join_axes, split_axes
 
@@ -66,7 +67,8 @@ class PatchEmbed(nn.Module):
     def _project(self, x: Tensor) -> Tensor:
         """Map (B, in_channels, H, W) to (B, C, H / patch, W / patch)."""
         conv = self.projection
-        if type(conv) is nn.Conv2d and is_plain_call(x) and are_plain([conv], x):
+        known = is_plain_call(x) or is_compiled_here(x)
+        if type(conv) is nn.Conv2d and known and are_plain([conv], x):
             return multiply(conv._conv_forward, x, conv.weight, conv.bias)
         return conv(x)
 
@@ -109,6 +111,8 @@ class PatchMerging(nn.Module):
         stride = self.stride
         if stride == 2 and self._can_run_kernels(x):
             return self._merge_by_kernels(x)
+        if stride == 2 and self._can_be_operator(x):
+            return self._merge_by_operator(x)
         # To whole strides; where neighbourhoods overlap, the last one needs one token more.
         bottom, right = (
             (side + stride - 1) // stride * stride - side if stride > 1 else 1
@@ -150,10 +154,19 @@ class PatchMerging(nn.Module):
         norm = None
         if self.norm is not None and not self.post_norm:
             affine = (_by_neighbour(t) for t in (self.norm.weight, self.norm.bias))
-            norm = norm_tensors(*affine, self.norm.eps)
+            norm = NormTensors.of(*affine, self.norm.eps)
         asked = asked_dtype(x)
         merged = x.new_empty(size, dtype=product_dtype(asked, x.device))
         merge_normed(x.contiguous(), merged, norm=norm)
+        return self._reduce_by_neighbour(merged, asked)
+
+    def _merge_by_operator(self, x: Tensor) -> Tensor:
+        """Do the same in a graph of torch.compile."""
+        asked, affine, eps = asked_dtype(x), [], 0.0
+        if self.norm is not None and not self.post_norm:
+            affine = [_by_neighbour(t) for t in (self.norm.weight, self.norm.bias)]
+            eps = self.norm.eps
+        merged = merge_normed_operator(x, affine, eps, product_dtype(asked, x.device))
         return self._reduce_by_neighbour(merged, asked)
 
     def _reduce_by_neighbour(self, x: Tensor, asked: torch.dtype) -> Tensor:
@@ -163,10 +176,15 @@ class PatchMerging(nn.Module):
         return x if self.norm is None or not self.post_norm else self.norm(x)
 
     def _can_run_kernels(self, x: Tensor) -> bool:
+        return may_pass_by(x, *self.children()) and self._suits_kernels(x)
+
+    def _can_be_operator(self, x: Tensor) -> bool:
+        return may_be_operator(x, *self.children()) and self._suits_kernels(x)
+
+    def _suits_kernels(self, x: Tensor) -> bool:
         first = None if self.post_norm else self.norm
         return (
-            may_pass_by(x, *self.children())
-            and product_dtype(asked_dtype(x), x.device) in KERNEL_DTYPES
+            product_dtype(asked_dtype(x), x.device) in KERNEL_DTYPES
             and self._is_usual()
             and (first is None or is_affine(first, 4 * x.shape[-1]))
         )

@@ -32,6 +32,21 @@ def is_plain_call(x: Tensor) -> bool:
     )
 
 
+def is_compiled_here(x: Tensor) -> bool:
+    """Say whether torch.compile traces numbers for this very process.
+
+    An exporter traces for others, and under torch.func tensors stand for others. Versions of torch
+    that cannot tell an exporter are taken for one.
+    """
+    return (
+        torch.compiler.is_dynamo_compiling()
+        and type(x) is Tensor
+        and hasattr(torch.compiler, "is_exporting")
+        and not torch.compiler.is_exporting()
+        and torch._C._functorch.get_dynamic_layer_stack_depth() == 0
+    )
+
+
 def is_recorded(x: Tensor) -> bool:
     """Say whether a CUDA graph is being captured: nothing is computed yet, in memory of its own."""
     return x.is_cuda and torch.cuda.is_current_stream_capturing()

@@ -8,7 +8,6 @@ exact.
 
 from __future__ import annotations
 
-import functools
 import platform
 from collections.abc import Callable
 
@@ -16,8 +15,6 @@ import torch
 from torch import Tensor
 
 from swin_mm.ops.precision import autocast_off
-
-_X86 = ("x86_64", "AMD64")
 
 
 def asked_dtype(x: Tensor) -> torch.dtype:
@@ -61,13 +58,21 @@ def has_half_products(dtype: torch.dtype) -> bool:
 
     Supposed of other processors than x86's, where it was not measured.
     """
-    if platform.machine() not in _X86:
+    if not _IS_X86:
         return True
-    return torch._C._get_mkldnn_enabled() and _onednn_multiplies(dtype)
+    # A switch that tracers cannot read, and that hardly anybody turns.
+    on = torch.compiler.is_compiling() or torch._C._get_mkldnn_enabled()
+    return on and _ONEDNN_MULTIPLIES[dtype]
 
 
-@functools.cache
-def _onednn_multiplies(dtype: torch.dtype) -> bool:
-    name = {torch.bfloat16: "_is_mkldnn_bf16_supported", torch.float16: "_is_mkldnn_fp16_supported"}
-    ask = getattr(torch.ops.mkldnn, name[dtype], None)
+def _onednn_multiplies(name: str) -> bool:
+    ask = getattr(torch.ops.mkldnn, name, None)
     return torch.backends.mkldnn.is_available() and (ask is None or ask())
+
+
+# Found out here, for tracers could not ask.
+_IS_X86 = platform.machine() in ("x86_64", "AMD64")
+_ONEDNN_MULTIPLIES = {
+    torch.bfloat16: _onednn_multiplies("_is_mkldnn_bf16_supported"),
+    torch.float16: _onednn_multiplies("_is_mkldnn_fp16_supported"),
+}

@@ -143,7 +143,7 @@ def test_a_gradient_reaches_what_stands_in_a_parameters_place(calls):
 
 @pytest.mark.parametrize("mode", ["fp32", "bf16", "autocast"])
 @pytest.mark.parametrize("layer", LAYERS)
-def test_compiling_sees_no_kernel_and_one_graph(layer, mode, calls):
+def test_compiling_sees_one_graph_and_calls_no_kernel_by_itself(layer, mode, calls):
     torch._dynamo.reset()
     layer, x = LAYERS[layer](), torch.randn(1, 4, 6, 6)
     if mode == "bf16":

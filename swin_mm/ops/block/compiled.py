@@ -36,13 +36,17 @@ _MOST_TOKENS, _MOST_CHANNELS = 576, 256
 
 
 def can_run_kernels(weights: BlockWeights, x: Tensor, dtype: torch.dtype) -> bool:
+    """Say whether the kernels can do a block whose linear layers compute in a dtype."""
+    channels = weights.proj.weight.shape[1] // weights.num_heads
+    return kernels_have(x.dtype, dtype, tokens=weights.bias.shape[1], channels=channels)
+
+
+def kernels_have(*dtypes: torch.dtype, tokens: int, channels: int) -> bool:
     """Say whether the kernels have these dtypes, and room for windows and heads of this size."""
     kinds = (torch.float32, torch.bfloat16)
-    channels = weights.proj.weight.shape[1] // weights.num_heads
     return (
-        x.dtype in kinds
-        and dtype in kinds
-        and weights.bias.shape[1] <= _MOST_TOKENS
+        all(dtype in kinds for dtype in dtypes)
+        and tokens <= _MOST_TOKENS
         and channels <= _MOST_CHANNELS
     )
 

@@ -1,7 +1,7 @@
 """Compiled kernels for what torch's own operators do slowly on a CPU; see docs/kernels.md."""
 
 from swin_mm.ops.kernels.attention import AttentionKernel
-from swin_mm.ops.kernels.library import level, library, why_not, without_kernels
+from swin_mm.ops.kernels.library import are_loaded, level, library, why_not, without_kernels
 from swin_mm.ops.kernels.maps import merge_normed, norm_to_map
 from swin_mm.ops.kernels.rows import (
     Branch,
@@ -20,6 +20,7 @@ __all__ = [
     "Input",
     "NormTensors",
     "add_branch",
+    "are_loaded",
     "gelu",
     "gelu_backward",
     "gradient_rows",

@@ -87,11 +87,8 @@ class AttentionKernel:
             [tokens * row, 3 * deep, sums.shape[1] - tokens * row - 3 * deep], dim=1
         )
         given = given.view(heads, 3, deep)[..., : self.channels].transpose(0, 1)
-        return (
-            bias.view(heads, tokens, row)[..., :tokens],
-            given.flatten(),
-            rest[:, :1, None],
-        )
+        found = bias.view(heads, tokens, row)[..., :tokens], given.flatten(), rest[:, :1, None]
+        return tuple(one.clone(memory_format=torch.contiguous_format) for one in found)
 
     def _job(
         self, masks: Sequence[tuple[int, Tensor | None]], places: Tensor | None

@@ -59,6 +59,11 @@ def why_not() -> str | None:
     return "turned off by without_kernels()" if _turned_off else _load()[1]
 
 
+def are_loaded() -> bool:
+    """Say whether they are used, to tracers, which cannot follow how they are looked for."""
+    return not _turned_off and _LOADED
+
+
 @functools.cache
 def _load() -> tuple[ctypes.CDLL | None, str | None]:
     if os.environ.get(OFF) == "0":
@@ -90,3 +95,6 @@ def _open(file: Path) -> tuple[ctypes.CDLL | None, str | None]:
     except (OSError, AttributeError) as error:
         return None, f"{file.name} cannot be loaded: {error}; {_AGAIN}"
     return found, None
+
+
+_LOADED = _load()[0] is not None

@@ -18,11 +18,16 @@ from swin_mm.ops.kernels.library import library
 
 
 class NormTensors(NamedTuple):
-    """A LayerNorm."""
+    """A LayerNorm, contiguous, in float32."""
 
     weight: Tensor
     bias: Tensor
     eps: float
+
+    @classmethod
+    def of(cls, weight: Tensor, bias: Tensor, eps: float) -> NormTensors:
+        """Take a norm's numbers, without their gradients."""
+        return cls(*(one.detach().float().contiguous() for one in (weight, bias)), eps)
 
 
 @dataclass(frozen=True)
