@@ -104,7 +104,7 @@ def run(cells: Iterable[Cell], settings: Settings, results: Results) -> list[str
     for cell in cells:
         start = time.perf_counter()
         with tempfile.TemporaryDirectory() as fresh:
-            if cell.task == "inference compiled":
+            if cell.compiled:
                 compile_from_scratch(fresh)
             try:
                 found = measure_cell(cell, settings)

@@ -1,6 +1,6 @@
-"""Print the tables of README.md and benchmarks/README.md from the results, and draw them.
+"""Print the tables of README.md, benchmarks/README.md and docs/compile.md, and draw the first.
 
-python benchmarks/print_backbone.py            prints both pages' parts
+python benchmarks/print_backbone.py            prints the pages' parts
 python benchmarks/print_backbone.py --write    puts them into the pages, and the picture beside
 
 Without results the README says nothing of speed, and there is no picture.
@@ -13,13 +13,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.plot import draw, mark_of, save
-from bench.tables import FILES, Book, full_table, read, said_machine, said_runs, short_table, unable
+from bench.tables import (
+    FILES,
+    Book,
+    compiled_table,
+    full_table,
+    read,
+    said_machine,
+    said_runs,
+    short_table,
+    unable,
+)
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path("benchmarks/results")
 PICTURE = Path("docs/pictures/speed.png")
 AVX2 = RESULTS / "avx2"
-BOOK, FULL = Path("README.md"), Path("benchmarks/README.md")
+BOOK, FULL, COMPILING = Path("README.md"), Path("benchmarks/README.md"), Path("docs/compile.md")
 
 
 def short_part(book: Book) -> str:
@@ -64,6 +74,14 @@ def other_part(book: Book) -> str:
     return f"{said_runs(book)}\n\n{short_table(book)}"
 
 
+def compiled_part(book: Book) -> str:
+    """What compiling takes and brings, and where that was measured."""
+    runs = [run for run in book.runs.get(FILES[0], []) if "compiled" in run["command"]]
+    if not runs:
+        return "Not measured yet."
+    return f"Swin-T on {said_machine(runs[-1])}:\n\n{compiled_table(book)}"
+
+
 class Part(NamedTuple):
     """A part of a page, between two marks, that is printed from results.
 
@@ -93,6 +111,7 @@ PARTS = (
     Part(BOOK, "speed", RESULTS, short_part),
     Part(FULL, "backbone", RESULTS, full_part),
     Part(FULL, "backbone, avx2", AVX2, other_part),
+    Part(COMPILING, "backbone, compiled", AVX2, compiled_part),
 )
 
 

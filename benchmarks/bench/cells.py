@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-TASKS = ("inference", "training", "training with_cp", "inference compiled")
+_COMPILED_TASKS = ("inference compiled", "training compiled")
+TASKS = ("inference", "training", "training with_cp", *_COMPILED_TASKS)
 PRECISIONS = ("fp32", "bf16 autocast", "bf16")
 VARIANTS = ("tiny", "base", "large")
 PEERS = ("mmdet", "timm", "torchvision", "huggingface", "openvino", "onnxruntime")
@@ -47,6 +48,10 @@ class Cell:
     def trains(self) -> bool:
         return self.task.startswith("training")
 
+    @property
+    def compiled(self) -> bool:
+        return self.task in _COMPILED_TASKS
+
     def __str__(self) -> str:
         return f"{self.task}, {self.precision}, {self.variant}, {self.case}, {self.peer}"
 
@@ -76,13 +81,13 @@ class Part:
         """Go through the cells; those of the compiled network stand beside ourselves alone."""
         every = (self.variants, self.tasks, self.precisions, self.cases)
         for variant, task, precision, case in itertools.product(*every):
-            for peer in (EAGER,) if task == "inference compiled" else peers:
+            for peer in (EAGER,) if task in _COMPILED_TASKS else peers:
                 yield Cell(task, precision, variant, case, peer)
 
 
 _RECOMPUTING = Part(("training with_cp",), ("fp32", "bf16 autocast"), cases=SIZES[:2])
 _GROWTH = Part(("inference",), ("fp32",), cases=(*AREAS, *BATCHES))
-_COMPILED = Part(("inference compiled",), ("fp32",), cases=SIZES[:2])
+_COMPILED = Part(_COMPILED_TASKS, ("fp32", "bf16 autocast"), cases=SIZES[:2])
 _LARGER = Part(precisions=("fp32", "bf16 autocast"), variants=("base", "large"), cases=SIZES[1:2])
 
 PARTS = {

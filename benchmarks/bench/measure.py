@@ -79,7 +79,7 @@ def measure_cell(cell: Cell, settings: Settings) -> dict:
     found["seconds"] = {name: summed_up(taken) for name, taken in times.items()}
     found |= ratios({name: one["median"] for name, one in found["seconds"].items()}, cell.peer)
     del calls, entrants
-    if settings.memory and cell.task != "inference compiled":
+    if settings.memory and not cell.compiled:
         found["peak MB"] = _peaks(cell, [name for name in times if name != FLOOR], settings)
         found |= memory_ratio(found["peak MB"], cell.peer)
     return found
@@ -127,7 +127,7 @@ def _enter_all(
             continue
         if name == OURS:
             ours = maps
-            if cell.task == "inference compiled":
+            if cell.compiled:
                 found["seconds to compile"] = round(took, 1)
         else:
             worst = _compare(cell, name, entrant, ours, maps, entrants[OURS], state)

@@ -78,6 +78,27 @@ def short_table(book: Book) -> str:
     return "\n".join(lines) if len(lines) > 2 else ""
 
 
+def compiled_table(book: Book) -> str:
+    """The compiled network beside the same one as it is, and how long compiling took."""
+    head = ["", "input", "to compile", "compiled", "as it is", "as it is / compiled"]
+    lines = [_line(head), _line(["---"] * len(head))]
+    lines += [
+        _line(
+            [
+                f"{cell.task}, {cell.precision}",
+                cell.case,
+                f"{entry['seconds to compile']:.0f} s",
+                _median(entry, OURS),
+                _median(entry, EAGER),
+                _ratio(entry, f"{EAGER} / {OURS}"),
+            ]
+        )
+        for cell, entry in book.entries.items()
+        if cell.compiled and "seconds" in entry
+    ]
+    return "\n".join(lines) if len(lines) > 2 else "Not measured yet."
+
+
 def full_table(book: Book) -> str:
     """Every cell that ran: medians with both ends, memory, and how far outputs were apart."""
     head = ["", "network", "input", "peer", "swin_mm, s", "peer, s", "peer / swin_mm"]

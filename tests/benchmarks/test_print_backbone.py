@@ -31,10 +31,19 @@ def test_a_changed_figure_changes_its_page(root, part):
     seconds = {name: {"median": 1, "min": 1, "max": 1} for name in ("swin_mm", "mmdet")}
     key = print_backbone.read(root / "nowhere")
     assert key == Book({}, {})
-    entry = {"seconds": seconds, "mmdet / swin_mm": 1.5}
-    run = {"command": "c", "commit": "0", "machine": "m", "threads": 2, "versions": {}}
+    entry = {"seconds": seconds, "mmdet / swin_mm": 1.5, "seconds to compile": 9}
+    run = {
+        "command": "--parts compiled",
+        "commit": "0",
+        "machine": "m",
+        "threads": 2,
+        "versions": {},
+    }
     text = (root / part.page).read_text(encoding="utf-8")
-    pages = [part.fill(text, book(entry | {"mmdet / swin_mm": r}, run)) for r in (1.5, 1.7)]
+    pages = [
+        part.fill(text, book(entry | {"mmdet / swin_mm": r, "eager / swin_mm": r}, run))
+        for r in (1.5, 1.7)
+    ]
     assert "1.50" in pages[0] and "1.70" in pages[1]
     assert re.sub(r"1\.[57]0", "", pages[0]) == re.sub(r"1\.[57]0", "", pages[1])
 
@@ -42,5 +51,6 @@ def test_a_changed_figure_changes_its_page(root, part):
 def book(entry, run):
     from bench.cells import Cell
 
-    cell = Cell("inference", "fp32", "tiny", "800x1344 b1", "mmdet")
-    return Book({cell: entry}, {"backbone.json": [run]})
+    beside = {"inference": "mmdet", "inference compiled": "eager"}
+    cells = [Cell(task, "fp32", "tiny", "800x1344 b1", peer) for task, peer in beside.items()]
+    return Book(dict.fromkeys(cells, entry), {"backbone.json": [run]})
