@@ -11,30 +11,39 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from swin_mm.ops.kernels import NormTensors, merge_normed, norm_to_map
+from swin_mm.ops.precision import autocast_off
+from swin_mm.ops.products import product_dtype
 
 
 @torch.library.custom_op(
-    "swin_mm::merge_normed",
+    "swin_mm::merge",
     mutates_args=(),
-    schema="(Tensor x, Tensor[] affine, float eps, ScalarType dtype) -> Tensor",
+    schema="(Tensor x, Tensor[] affine, Tensor[] layer, float eps, ScalarType asked) -> Tensor",
 )
-def merge_normed_operator(
-    x: Tensor, affine: Sequence[Tensor], eps: float, dtype: torch.dtype
+def merge_operator(
+    x: Tensor, affine: Sequence[Tensor], layer: Sequence[Tensor], eps: float, asked: torch.dtype
 ) -> Tensor:
-    """Lay 2 x 2 neighbours of (B, H, W, C) behind each other, zeros outside the map, and norm them.
+    """Make one token of every 2 x 2 neighbours of (B, H, W, C), zeros outside the map.
+
+    The product is part of it, since torch's compiler computes gradients of products under autocast,
+    whatever they were computed in.
 
     Args:
         x: tokens.
-        affine: weight and bias of the norm over 4 C; nothing for no norm.
+        affine: weight and bias of the norm over 4 C, one neighbour after the other; nothing for no
+            norm.
+        layer: weight (out, 4 C), likewise, and perhaps bias of the linear layer.
         eps: the norm's.
-        dtype: of the result, (B, ceil(H / 2), ceil(W / 2), 4 C).
+        asked: dtype of the result, (B, ceil(H / 2), ceil(W / 2), out).
     """
-    merged = x.new_empty(_merged_shape(x), dtype=dtype)
-    merge_normed(x.contiguous(), merged, norm=NormTensors.of(*affine, eps) if affine else None)
-    return merged
+    dtype = product_dtype(asked, x.device)
+    merged = _merged(x, affine, eps, dtype)
+    with autocast_off(x.device):
+        return F.linear(merged, *(one.to(dtype) for one in layer)).to(asked)
 
 
 @torch.library.custom_op(
@@ -56,18 +65,25 @@ def norm_to_map_operator(x: Tensor, affine: Sequence[Tensor], eps: float) -> Ten
 
 
 @torch.library.custom_op(
-    "swin_mm::merge_normed_backward",
+    "swin_mm::merge_backward",
     mutates_args=(),
-    schema="(Tensor gradient, Tensor x, Tensor[] affine, float eps) -> Tensor[]",
+    schema="(Tensor gradient, Tensor x, Tensor[] affine, Tensor[] layer, float eps) -> Tensor[]",
 )
 def _merge_backward(
-    gradient: Tensor, x: Tensor, affine: Sequence[Tensor], eps: float
+    gradient: Tensor, x: Tensor, affine: Sequence[Tensor], layer: Sequence[Tensor], eps: float
 ) -> list[Tensor]:
-    """Give the gradients of x, and of the norm's weight and bias."""
-    found = [gradient.to(x.dtype)]
+    """Give the gradients of x, of the norm's weight and bias, and of the layer's."""
+    dtype = product_dtype(gradient.dtype, x.device)
+    merged, weight = _merged(x, affine, eps, dtype), layer[0].to(dtype)
+    above = gradient.reshape(-1, gradient.shape[-1]).to(dtype)
+    with autocast_off(x.device):
+        below = (above @ weight).view(merged.shape)
+        of_layer = [above.t() @ merged.flatten(0, 2), above.sum(0)][: len(layer)]
+    found = [below.to(x.dtype)]
     if affine:
-        found = _norm_backward(gradient, _neighbours(x), affine, eps)
-    return [_apart(found[0], x), *found[1:]]
+        found = _norm_backward(below, _neighbours(x), affine, eps)
+    of_layer = [part.to(one.dtype) for part, one in zip(of_layer, layer, strict=True)]
+    return [_apart(found[0], x), *found[1:], *of_layer]
 
 
 @torch.library.custom_op(
@@ -82,9 +98,11 @@ def _map_backward(
     return _norm_backward(gradient.permute(0, 2, 3, 1).contiguous(), x, affine, eps)
 
 
-@merge_normed_operator.register_fake
-def _(x: Tensor, affine: Sequence[Tensor], eps: float, dtype: torch.dtype) -> Tensor:
-    return x.new_empty(_merged_shape(x), dtype=dtype)
+@merge_operator.register_fake
+def _(
+    x: Tensor, affine: Sequence[Tensor], layer: Sequence[Tensor], eps: float, asked: torch.dtype
+) -> Tensor:
+    return x.new_empty((*_merged_shape(x)[:3], layer[0].shape[0]), dtype=asked)
 
 
 @norm_to_map_operator.register_fake
@@ -93,20 +111,33 @@ def _(x: Tensor, affine: Sequence[Tensor], eps: float) -> Tensor:
 
 
 @_merge_backward.register_fake
+def _(
+    gradient: Tensor, x: Tensor, affine: Sequence[Tensor], layer: Sequence[Tensor], eps: float
+) -> list[Tensor]:
+    return [one.new_empty(one.shape) for one in (x, *affine, *layer)]
+
+
 @_map_backward.register_fake
 def _(gradient: Tensor, x: Tensor, affine: Sequence[Tensor], eps: float) -> list[Tensor]:
     return [one.new_empty(one.shape) for one in (x, *affine)]
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, affine, ctx.eps, *ctx.rest = inputs
-    ctx.save_for_backward(x, *affine)
+def _save_merging(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, affine, layer, ctx.eps, _ = inputs
+    ctx.affine = len(affine)
+    ctx.save_for_backward(x, *affine, *layer)
 
 
 def _differentiate_merging(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
-    x, *affine = ctx.saved_tensors
-    below, *found = _merge_backward(gradient, x, affine, ctx.eps)
-    return below, found, None, None
+    x, *learned = ctx.saved_tensors
+    affine, layer = learned[: ctx.affine], learned[ctx.affine :]
+    below, *found = _merge_backward(gradient, x, affine, layer, ctx.eps)
+    return below, found[: ctx.affine], found[ctx.affine :], None, None
+
+
+def _save_map(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, affine, ctx.eps = inputs
+    ctx.save_for_backward(x, *affine)
 
 
 def _differentiate_map(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
@@ -115,8 +146,15 @@ def _differentiate_map(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
     return below, found, None
 
 
-merge_normed_operator.register_autograd(_differentiate_merging, setup_context=_save)
-norm_to_map_operator.register_autograd(_differentiate_map, setup_context=_save)
+merge_operator.register_autograd(_differentiate_merging, setup_context=_save_merging)
+norm_to_map_operator.register_autograd(_differentiate_map, setup_context=_save_map)
+
+
+def _merged(x: Tensor, affine: Sequence[Tensor], eps: float, dtype: torch.dtype) -> Tensor:
+    """Lay 2 x 2 neighbours behind each other, and norm them, (..., 4 C)."""
+    merged = x.new_empty(_merged_shape(x), dtype=dtype)
+    merge_normed(x.contiguous(), merged, norm=NormTensors.of(*affine, eps) if affine else None)
+    return merged
 
 
 def _norm_backward(

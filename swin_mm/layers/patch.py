@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from swin_mm.layers.map_operators import merge_normed_operator
+from swin_mm.layers.map_operators import merge_operator
 from swin_mm.layers.norms import KERNEL_DTYPES, is_affine, may_be_operator, may_pass_by
 from swin_mm.layers.plain import are_plain
 from swin_mm.ops.calls import is_compiled_here, is_plain_call
@@ -166,8 +166,10 @@ class PatchMerging(nn.Module):
         if self.norm is not None and not self.post_norm:
             affine = [_by_neighbour(t) for t in (self.norm.weight, self.norm.bias)]
             eps = self.norm.eps
-        merged = merge_normed_operator(x, affine, eps, product_dtype(asked, x.device))
-        return self._reduce_by_neighbour(merged, asked)
+        layer = [_by_neighbour(self.reduction.weight), self.reduction.bias]
+        layer = [one for one in layer if one is not None]
+        x = merge_operator(x, affine, layer, eps, asked)
+        return x if self.norm is None or not self.post_norm else self.norm(x)
 
     def _reduce_by_neighbour(self, x: Tensor, asked: torch.dtype) -> Tensor:
         """Map (..., 4 C), one neighbour after the other, to (..., out_channels) of a dtype."""

@@ -17,7 +17,16 @@ LAYERS = {
     "merging": lambda: PatchMerging(6, 12, stride=2, norm=nn.LayerNorm),
     "merging, norm last": lambda: PatchMerging(6, 12, stride=2, norm=nn.LayerNorm, post_norm=True),
     "merging, no norm": lambda: PatchMerging(6, 12, stride=2, norm=None),
+    "merging, a bias": lambda: with_a_bias(),
 }
+
+
+def with_a_bias():
+    layer = PatchMerging(6, 12, stride=2, norm=nn.LayerNorm)
+    layer.reduction = nn.Linear(24, 12)
+    return layer
+
+
 SIZES = [(2, 4, 6), (1, 1, 1), (3, 5, 8), (1, 31, 17)]
 
 
@@ -120,6 +129,7 @@ def test_so_is_all_where_kernels_are_off(counter):
 def test_torch_finds_nothing_against_the_operators(affine):
     x = torch.randn(2, 5, 8, 6, requires_grad=True)
     four, one = ([torch.randn(size, requires_grad=True) for _ in range(2)] for size in (24, 6))
-    merging = (x, four if affine else [], 1e-5, torch.float32)
-    torch.library.opcheck(map_operators.merge_normed_operator, merging)
+    layer = [torch.randn(12, 24, requires_grad=True), torch.randn(12, requires_grad=True)]
+    merging = (x, four if affine else [], layer[: 1 + affine], 1e-5, torch.float32)
+    torch.library.opcheck(map_operators.merge_operator, merging)
     torch.library.opcheck(map_operators.norm_to_map_operator, (x, one, 1e-5))
