@@ -60,7 +60,7 @@ class Compiled:
         try:
             if self._compiled is None:
                 self._compiled = torch.compile(function, **self._keywords())
-            with _no_size_apart():
+            with _no_size_apart(), _backward_without_autocast():
                 return self._compiled(network, self._marked(x))
         except TorchDynamoException as error:
             raise CompileError(_explain(error)) from error
@@ -109,6 +109,19 @@ def _no_size_apart() -> contextlib.AbstractContextManager:
     if not hasattr(_config, "backed_size_oblivious"):
         return contextlib.nullcontext()
     return _config.patch(backed_size_oblivious=True)
+
+
+def _backward_without_autocast() -> contextlib.AbstractContextManager:
+    """Let gradients be computed in the dtypes of the forward pass, as they are without a compiler.
+
+    Torch's traces them under autocast where the forward pass was, and what chose float32 for itself
+    there, as position biases do, would have its gradient in half precision.
+    """
+    from torch._functorch import config
+
+    if not hasattr(config, "backward_pass_autocast"):
+        return contextlib.nullcontext()
+    return config.patch(backward_pass_autocast="off")
 
 
 def _explain(error: BaseException) -> str:

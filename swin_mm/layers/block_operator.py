@@ -7,6 +7,7 @@ knows sizes of maps alone: no windows, whose number is a rounded-up quotient, an
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,7 +44,7 @@ class _Options(NamedTuple):
         shifted: whether windows are, by half a window.
         small_maps: see :meth:`WindowPlan.of`.
         mask_padding: whether padded tokens are hidden.
-        asked: the dtype that products are asked for in, autocast's or the map's.
+        dtype: what linear layers compute in. It is chosen once: what a forward pass keeps is of it.
         eps: of the two norms.
         scale: of products of queries and keys.
         post_norm: norm what a branch gives.
@@ -54,7 +55,7 @@ class _Options(NamedTuple):
     shifted: bool
     small_maps: str
     mask_padding: bool
-    asked: torch.dtype
+    dtype: torch.dtype
     eps: Sequence[float]
     scale: float
     post_norm: bool
@@ -69,7 +70,7 @@ class _Options(NamedTuple):
             attn.shifted,
             attn.small_maps,
             attn.mask_padding,
-            asked_dtype(x),
+            product_dtype(asked_dtype(x), x.device),
             [weights.norm1.eps, weights.norm2.eps],
             weights.scale,
             weights.post_norm,
@@ -94,13 +95,12 @@ class _Options(NamedTuple):
             shifted=self.shifted,
             small_maps=self.small_maps,
         )
-        dtype = product_dtype(self.asked, x.device)
-        return ChunkJob(plan, self.mask_padding, tuple(factors) or None, dtype, recompute)
+        return ChunkJob(plan, self.mask_padding, tuple(factors) or None, self.dtype, recompute)
 
 
 _OPTIONS = (
     "int[] places, int[] window, bool shifted, str small_maps, bool mask_padding, "
-    "ScalarType asked, float[] eps, float scale, bool post_norm"
+    "ScalarType dtype, float[] eps, float scale, bool post_norm"
 )
 
 
@@ -180,19 +180,18 @@ def _block_backward(
 ) -> list[Tensor]:
     """Compute the gradient of x, and those of the weights that are needed."""
     chosen = _Options(*options)
-    learned = chosen.weights(weights)
+    # Seen anew: of tied weights each has its own sum.
+    learned = chosen.weights([one.detach() for one in weights])
     tensors = learned.tensors()
-    everywhere = [False] * len(tensors)
+    wanted = [False] * len(tensors)
     for place, need in zip(chosen.places, needed, strict=True):
-        everywhere[place] = need
+        wanted[place] = need
     job = chosen.job(x, factors, recompute=not kept)
     names = _names(post_norm=chosen.post_norm)
     flat = list(KernelKept(**dict(zip(names, kept, strict=True)))) if kept else []
     with autocast_off(x.device):
-        found, sums = ByKernels(job, learned).differentiate(
-            gradient, x, flat=flat, needed=everywhere
-        )
-    return [found, *_present(sums.result(tensors))]
+        found, sums = ByKernels(job, learned).differentiate(gradient, x, flat=flat, needed=wanted)
+    return [found, *itertools.compress(sums.result(tensors), wanted)]
 
 
 @_block.register_fake

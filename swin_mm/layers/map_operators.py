@@ -2,7 +2,8 @@
 
 As in :mod:`swin_mm.layers.block_operator`: a graph that holds these knows the sizes of maps, and no
 index is computed from them, whose rounded-up halves torch's compiler thinks about for minutes.
-Gradients are computed by torch's operators, from the input alone.
+For the gradient the input alone is kept. What operators take has no names: torch's schemas of
+them have an order.
 """
 
 from __future__ import annotations
@@ -16,16 +17,21 @@ from torch import Tensor
 
 from swin_mm.ops.kernels import NormTensors, merge_normed, norm_to_map
 from swin_mm.ops.precision import autocast_off
-from swin_mm.ops.products import product_dtype
 
 
 @torch.library.custom_op(
     "swin_mm::merge",
     mutates_args=(),
-    schema="(Tensor x, Tensor[] affine, Tensor[] layer, float eps, ScalarType asked) -> Tensor",
+    schema="(Tensor x, Tensor[] affine, Tensor[] layer, float eps, ScalarType dtype, "
+    "ScalarType asked) -> Tensor",
 )
 def merge_operator(
-    x: Tensor, affine: Sequence[Tensor], layer: Sequence[Tensor], eps: float, asked: torch.dtype
+    x: Tensor,
+    affine: Sequence[Tensor],
+    layer: Sequence[Tensor],
+    eps: float,
+    dtype: torch.dtype,
+    asked: torch.dtype,
 ) -> Tensor:
     """Make one token of every 2 x 2 neighbours of (B, H, W, C), zeros outside the map.
 
@@ -38,9 +44,9 @@ def merge_operator(
             norm.
         layer: weight (out, 4 C), likewise, and perhaps bias of the linear layer.
         eps: the norm's.
+        dtype: what the product is computed in, and its gradients.
         asked: dtype of the result, (B, ceil(H / 2), ceil(W / 2), out).
     """
-    dtype = product_dtype(asked, x.device)
     merged = _merged(x, affine, eps, dtype)
     with autocast_off(x.device):
         return F.linear(merged, *(one.to(dtype) for one in layer)).to(asked)
@@ -67,13 +73,18 @@ def norm_to_map_operator(x: Tensor, affine: Sequence[Tensor], eps: float) -> Ten
 @torch.library.custom_op(
     "swin_mm::merge_backward",
     mutates_args=(),
-    schema="(Tensor gradient, Tensor x, Tensor[] affine, Tensor[] layer, float eps) -> Tensor[]",
+    schema="(Tensor gradient, Tensor x, Tensor[] affine, Tensor[] layer, float eps, "
+    "ScalarType dtype) -> Tensor[]",
 )
 def _merge_backward(
-    gradient: Tensor, x: Tensor, affine: Sequence[Tensor], layer: Sequence[Tensor], eps: float
+    gradient: Tensor,
+    x: Tensor,
+    affine: Sequence[Tensor],
+    layer: Sequence[Tensor],
+    eps: float,
+    dtype: torch.dtype,
 ) -> list[Tensor]:
     """Give the gradients of x, of the norm's weight and bias, and of the layer's."""
-    dtype = product_dtype(gradient.dtype, x.device)
     merged, weight = _merged(x, affine, eps, dtype), layer[0].to(dtype)
     above = gradient.reshape(-1, gradient.shape[-1]).to(dtype)
     with autocast_off(x.device):
@@ -100,7 +111,12 @@ def _map_backward(
 
 @merge_operator.register_fake
 def _(
-    x: Tensor, affine: Sequence[Tensor], layer: Sequence[Tensor], eps: float, asked: torch.dtype
+    x: Tensor,
+    affine: Sequence[Tensor],
+    layer: Sequence[Tensor],
+    eps: float,
+    dtype: torch.dtype,
+    asked: torch.dtype,
 ) -> Tensor:
     return x.new_empty((*_merged_shape(x)[:3], layer[0].shape[0]), dtype=asked)
 
@@ -112,7 +128,12 @@ def _(x: Tensor, affine: Sequence[Tensor], eps: float) -> Tensor:
 
 @_merge_backward.register_fake
 def _(
-    gradient: Tensor, x: Tensor, affine: Sequence[Tensor], layer: Sequence[Tensor], eps: float
+    gradient: Tensor,
+    x: Tensor,
+    affine: Sequence[Tensor],
+    layer: Sequence[Tensor],
+    eps: float,
+    dtype: torch.dtype,
 ) -> list[Tensor]:
     return [one.new_empty(one.shape) for one in (x, *affine, *layer)]
 
@@ -123,7 +144,7 @@ def _(gradient: Tensor, x: Tensor, affine: Sequence[Tensor], eps: float) -> list
 
 
 def _save_merging(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, affine, layer, ctx.eps, _ = inputs
+    x, affine, layer, ctx.eps, ctx.dtype, _ = inputs
     ctx.affine = len(affine)
     ctx.save_for_backward(x, *affine, *layer)
 
@@ -131,8 +152,8 @@ def _save_merging(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _differentiate_merging(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
     x, *learned = ctx.saved_tensors
     affine, layer = learned[: ctx.affine], learned[ctx.affine :]
-    below, *found = _merge_backward(gradient, x, affine, layer, ctx.eps)
-    return below, found[: ctx.affine], found[ctx.affine :], None, None
+    below, *found = _merge_backward(gradient, x, affine, layer, ctx.eps, ctx.dtype)
+    return below, found[: ctx.affine], found[ctx.affine :], None, None, None
 
 
 def _save_map(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -184,13 +205,13 @@ def _neighbours(x: Tensor) -> Tensor:
     batch, rows, columns, _ = _merged_shape(x)
     padded = x.new_zeros(batch, 2 * rows, 2 * columns, x.shape[3])
     padded[:, : x.shape[1], : x.shape[2]] = x
-    parts = padded.view(batch, rows, 2, columns, 2, -1)
+    parts = padded.view(batch, rows, 2, columns, 2, x.shape[3])
     return parts.transpose(2, 3).reshape(_merged_shape(x))
 
 
 def _apart(merged: Tensor, x: Tensor) -> Tensor:
     """Undo :func:`_neighbours`: what there is outside the map is lost."""
     batch, rows, columns, _ = merged.shape
-    parts = merged.view(batch, rows, columns, 2, 2, -1).transpose(2, 3)
-    padded = parts.reshape(batch, 2 * rows, 2 * columns, -1)
+    parts = merged.view(batch, rows, columns, 2, 2, x.shape[3]).transpose(2, 3)
+    padded = parts.reshape(batch, 2 * rows, 2 * columns, x.shape[3])
     return padded[:, : x.shape[1], : x.shape[2]].clone(memory_format=torch.contiguous_format)

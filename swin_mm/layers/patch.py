@@ -168,7 +168,7 @@ class PatchMerging(nn.Module):
             eps = self.norm.eps
         layer = [_by_neighbour(self.reduction.weight), self.reduction.bias]
         layer = [one for one in layer if one is not None]
-        x = merge_operator(x, affine, layer, eps, asked)
+        x = merge_operator(x, affine, layer, eps, product_dtype(asked, x.device), asked)
         return x if self.norm is None or not self.post_norm else self.norm(x)
 
     def _reduce_by_neighbour(self, x: Tensor, asked: torch.dtype) -> Tensor:

@@ -5,12 +5,14 @@ import torch
 from chunked_networks import KINDS, assert_alike, build, gradients
 from random_weights import worst_difference
 from torch._dynamo.testing import CompileCounterWithBackend
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from swin_mm import SwinTransformer, SwinTransformerV2
 from swin_mm.layers import block_operator
 from swin_mm.ops.attention import prefer_attention
 from swin_mm.ops.kernels import without_kernels
 
+aten = torch.ops.aten
 pytestmark = pytest.mark.usefixtures("kernels", "small_chunks")
 
 BLOCKS = 4
@@ -119,6 +121,57 @@ def frozen_compiled(kind, rate, counter):
     return frozen(kind, rate, counter, compile={"backend": counter, "fullgraph": True})
 
 
+class Products(TorchDispatchMode):
+    """Notes dtypes of what is multiplied."""
+
+    def __init__(self):
+        super().__init__()
+        self.dtypes = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function.overloadpacket in (aten.mm, aten.addmm, aten.bmm, aten.convolution_backward):
+            self.dtypes |= {one.dtype for one in args if isinstance(one, torch.Tensor)}
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("with_cp", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_are_computed_where_products_are_fast(kind, with_cp, half_products):
+    half_products(False)
+    model = build(kind, with_cp=with_cp, compile={"backend": "aot_eager", "fullgraph": True})
+    with torch.autocast("cpu", torch.bfloat16):
+        maps = model(torch.randn(2, 3, 40, 50))
+    loss = sum(one.float().square().sum() for one in maps)
+    with Products() as seen:
+        loss.backward()
+    assert seen.dtypes == {torch.float32}
+
+
+def test_the_backward_pass_computes_as_the_forward_pass_did(half_products):
+    counter = CompileCounterWithBackend("aot_eager")
+    model, x = compiled(counter), torch.randn(1, 3, 40, 50)
+    half_products(False)
+    with torch.autocast("cpu", torch.bfloat16):
+        maps = model(x)
+    wanted = gradients_of(model, maps)
+    with torch.autocast("cpu", torch.bfloat16):
+        maps = model(x)
+    half_products(True)
+    found = gradients_of(model, maps)
+    assert all(map(torch.equal, found, wanted))
+
+
+def gradients_of(model, maps):
+    return torch.autograd.grad(sum(one.square().sum() for one in maps), list(model.parameters()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_pictures_have_gradients_of_zero(kind):
+    model = build(kind, compile={"backend": "aot_eager", "dynamic": True, "fullgraph": True})
+    sum(one.sum() for one in model(torch.randn(0, 3, 40, 50))).backward()
+    assert all(not p.grad.any() for p in model.parameters())
+
+
 @pytest.mark.parametrize("has", [True, False])
 def test_products_are_computed_where_they_are_fast(has, half_products, counter):
     half_products(has)
@@ -129,6 +182,17 @@ def test_products_are_computed_where_they_are_fast(has, half_products, counter):
     assert all(map(torch.equal, found, wanted)) or has  # oneDNN's are not asked alike
     for one, other, third in zip(found, wanted, exact, strict=True):
         assert worst_difference(one.double(), third) < 1.5 * worst_difference(other.double(), third)
+
+
+@pytest.mark.parametrize("with_cp", [False, True])
+def test_tied_weights_share_a_gradient(with_cp):
+    found, x = [], torch.randn(2, 3, 40, 50)
+    for compile in ({"backend": "aot_eager", "fullgraph": True}, False):
+        model = build(SwinTransformer, with_cp=with_cp, compile=compile)
+        for block in (block for stage in model.stages for block in stage.blocks):
+            block.norm2.weight = block.norm1.weight
+        found.append(gradients(model, x))
+    assert_alike(*found, bound=2e-5)
 
 
 STAY_TRACED = {

@@ -130,6 +130,6 @@ def test_torch_finds_nothing_against_the_operators(affine):
     x = torch.randn(2, 5, 8, 6, requires_grad=True)
     four, one = ([torch.randn(size, requires_grad=True) for _ in range(2)] for size in (24, 6))
     layer = [torch.randn(12, 24, requires_grad=True), torch.randn(12, requires_grad=True)]
-    merging = (x, four if affine else [], layer[: 1 + affine], 1e-5, torch.float32)
+    merging = (x, four if affine else [], layer[: 1 + affine], 1e-5, *[torch.float32] * 2)
     torch.library.opcheck(map_operators.merge_operator, merging)
     torch.library.opcheck(map_operators.norm_to_map_operator, (x, one, 1e-5))
