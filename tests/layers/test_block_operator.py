@@ -40,7 +40,8 @@ def blocks(counter):
 
 
 def compiled(counter, kind=SwinTransformer, **options):
-    return build(kind, compile={"backend": counter, "fullgraph": True}, **options)
+    compile = {"backend": counter, "fullgraph": True, "dynamic": True}
+    return build(kind, compile=compile, **options)
 
 
 MODES = ["fp32", "bf16", "autocast"]
@@ -61,15 +62,14 @@ def test_inference_is_that_of_the_network_itself(kind, mode, mask_padding, count
                 assert found.dtype == wanted.dtype
                 assert worst_difference(found, wanted) < (1e-5 if mode == "fp32" else 0.02)
     assert operators(counter).count("block") == BLOCKS
-    assert counter.frame_count == 2
+    assert counter.frame_count == 1
 
 
 @pytest.mark.parametrize("with_cp", [False, True])
-@pytest.mark.parametrize("rate", [0.0, 0.5])
 @pytest.mark.parametrize("kind", KINDS)
-def test_so_are_gradients(kind, rate, with_cp):
+def test_so_are_gradients(kind, with_cp):
     counter = CompileCounterWithBackend("aot_eager")
-    options = {"drop_path_rate": rate, "with_cp": with_cp}
+    options = {"drop_path_rate": 0.5, "with_cp": with_cp}
     ours, theirs = compiled(counter, kind, **options), build(kind, **options)
     x = torch.randn(3, 3, 60, 70)
     found = []
@@ -96,29 +96,21 @@ def test_and_in_half_precision_they_are_no_farther_from_exact_ones(kind, with_cp
     assert max(ours.values()) > 1e-4
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.3])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_frozen_gets_no_gradient_and_the_rest_its_own(kind, rate):
+def test_what_is_frozen_gets_no_gradient_and_the_rest_its_own(kind):
     counter = CompileCounterWithBackend("aot_eager")
-    ours, theirs = (make(kind, rate, counter) for make in (frozen_compiled, frozen))
-    x, found = torch.randn(2, 3, 40, 50), []
-    for model in (ours, theirs):
-        torch.manual_seed(0)
-        found.append(gradients(model, x))
-    assert_alike(*found, bound=2e-5)
+    ours = frozen(kind, compile={"backend": counter, "fullgraph": True})
+    x = torch.randn(2, 3, 40, 50)
+    assert_alike(gradients(ours, x), gradients(frozen(kind), x), bound=2e-5)
     assert blocks(counter) == BLOCKS
 
 
-def frozen(kind, rate, counter, **options):
-    model = build(kind, drop_path_rate=rate, frozen_stages=1, **options)
+def frozen(kind, **options):
+    model = build(kind, frozen_stages=1, **options)
     for name, parameter in model.named_parameters():
         if "norm1" in name or "proj" in name or "bias" in name:
             parameter.requires_grad_(False)
     return model
-
-
-def frozen_compiled(kind, rate, counter):
-    return frozen(kind, rate, counter, compile={"backend": counter, "fullgraph": True})
 
 
 class Products(TorchDispatchMode):
