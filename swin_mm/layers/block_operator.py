@@ -1,8 +1,8 @@
 """A block by compiled kernels as one operator, for graphs of torch.compile.
 
 Traced step by step, a block becomes whatever torch's compiler makes of it on the whole map. As one
-operator it is what it is without the compiler, chunk by chunk, in no more memory, and the graph
-knows sizes of maps alone: no windows, whose number is a rounded-up quotient, and no masks.
+operator it is what it is without the compiler, chunk by chunk, and the graph knows sizes of maps
+alone: no windows, whose number is a rounded-up quotient, and no masks.
 """
 
 from __future__ import annotations
